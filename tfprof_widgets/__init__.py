@@ -94,9 +94,7 @@ __getattr__, __dir__ = first_use(__name__)
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Add `%tfprofile` and `%%tfprofile` to IPython's `shell`: what `%load_ext tfprof_widgets` calls. Load it before the
-    first op runs, and TensorFlow records CPU memory.
-    """
+    """Add `%tfprofile` and `%%tfprofile` to IPython's `shell`: before the first op runs, so that CPU memory is recorded."""
     from .notebook.magics import register
 
     register(shell)

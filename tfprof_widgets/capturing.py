@@ -96,8 +96,7 @@ def profile(
 def capturing(
     options: CaptureOptions, line: StatusLine, *, on_failure: Callable[[Profile], None], title: str = "profile"
 ) -> Iterator[Profile]:
-    """Capture a block; `on_failure` gets the filled profile before its exception goes on. The line shows progress, and
-    its holder can display the profile in its place."""
+    """Capture a block; `on_failure` gets the filled profile before its exception goes on. The line shows progress."""
     from .capture.windows import interrupts_put_off
 
     captured = Profile(title=title)

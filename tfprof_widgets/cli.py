@@ -22,7 +22,6 @@ from .errors import CaptureError, TfProfError, without_controls
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .analysis.graph.options import TreeView
     from .comparing import ProfileDiff
     from .loading import WatchedRun
     from .profiles import Profile
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 TOKEN = "TFPROF_TOKEN"
 """The token's variable, as every user of the machine can read a command line."""
 OUTPUTS = {"chrome": "trace.json.gz", "pprof": "costs.pb.gz", "parquet": "tables", "csv": "tables"}
-"""Formats of `export` -> default file names."""
 WITHIN, ABOVE, CANNOT_TELL = 0, 1, 3
 FEWEST = 6
 """With fewer steps in a run a comparison has no interval."""
@@ -46,8 +44,7 @@ _WITHOUT_STACKS = 2
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command of these words, by default the process', and return its status; a failure is a line on standard
-    error, and with `--json` `{"error": that line}` on standard output."""
+    """Run the command of these words, by default the process', and return its status; `--json` writes a failure as JSON too."""
     try:
         return _run(sys.argv[1:] if words is None else words)
     except BrokenPipeError:
@@ -133,16 +130,11 @@ def write_files(options: argparse.Namespace) -> int:
     run, target = open_run(options.run), options.output or OUTPUTS[options.to]
     write = {
         "chrome": run.to_chrome_trace,
-        "pprof": lambda path: run.to_pprof(path, _stacks(run)),
+        "pprof": lambda path: run.to_pprof(path, "code" if len(run.tree("code")) > _WITHOUT_STACKS else "scope"),
         "parquet": run.to_parquet,
         "csv": run.to_csv,
     }[options.to]
     return _print_written(write(target), options)
-
-
-def _stacks(run: Profile) -> TreeView:
-    """By Python's call stacks, or by name scopes where none was recorded."""
-    return "code" if len(run.tree("code")) > _WITHOUT_STACKS else "scope"
 
 
 def _print_written(path: Path, options: argparse.Namespace) -> int:
@@ -223,9 +215,7 @@ def print_diff(options: argparse.Namespace) -> int:
 
 def _status(found: ProfileDiff, limit: float) -> int:
     low, high = found.step_time_interval
-    if low > limit:
-        return ABOVE
-    return WITHIN if high <= limit and not found.busy_machine else CANNOT_TELL
+    return ABOVE if low > limit else WITHIN if high <= limit and not found.busy_machine else CANNOT_TELL
 
 
 def names(a: str, b: str) -> tuple[str, str]:
@@ -485,8 +475,7 @@ def one_line(text: object) -> str:
 
 @contextlib.contextmanager
 def plain_streams() -> Iterator[None]:
-    """In the block no character fails to be written, a warning is a line, and there are no bars where the output is no
-    terminal."""
+    """In the block no character fails to be written, a warning is a line, and bars need a terminal."""
     from .progress import without_bars
 
     for stream in (sys.stdout, sys.stderr):

@@ -51,15 +51,11 @@ class WithoutWidgets:
         from .show.page import fallback_html
 
         page = self.page("steps")
-        return {
-            "text/plain": self.text(),
-            "text/html": fallback_html(self.plain(), page, root, height_px=_FRAME_PX),
-        }
+        return {"text/plain": self.text(), "text/html": fallback_html(self.plain(), page, root, height_px=_FRAME_PX)}
 
 
 def output_of(shown: Shown, instead: WithoutWidgets, *, name: str) -> dict[str, Any]:
-    """Show the text, and in a notebook the widget with its page, which takes longer and so follows as an output when the
-    cell ends."""
+    """Show the text, and in a notebook the widget with its page, which follows as an output when the cell ends."""
     told = ""
     try:
         if kernel_shell() is not None and is_cell_running():

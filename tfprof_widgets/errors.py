@@ -8,8 +8,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 
 
 def without_controls(text: str) -> str:
-    """Replace control characters, other than breaks of lines and tabs, with backslash escapes (`\x1b`), as bytes that are
-    no UTF-8."""
+    """Replace control characters, other than breaks of lines and tabs, with backslash escapes."""
     return text if text.isprintable() else _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 

@@ -122,7 +122,6 @@ def _bar_row(row: dict[Any, Any]) -> BarRow:
 
 
 _TITLES = {"input_only": "input", "without_callbacks": "callbacks", "ablate": "ablation"}
-"""What to call experiments other than by their names."""
 
 
 def progress_of(name: str, bounds: Bounds, *, n_variants: int) -> Progress:

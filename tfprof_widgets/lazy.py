@@ -10,8 +10,7 @@ from typing import Any
 
 
 def first_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package that imports its names under `if TYPE_CHECKING:`, as importing all takes
-    half a second."""
+    """`__getattr__` and `__dir__` of a package that imports its names under `if TYPE_CHECKING:`."""
     module = sys.modules[package]
 
     @cache

@@ -141,10 +141,6 @@ def load_profile(path: str | Path, *, graph: str | Path | None = None, executor:
     found = find(path)
     if found.is_many or (executor is not None and found.hosts):
         return _load_reduced(found, graph, executor)
-    return _load_whole(found, graph)
-
-
-def _load_whole(found: Found, graph: str | Path | None) -> Profile:
     from .read.opening import open_found
     from .read.protobuf import watched_reading
 

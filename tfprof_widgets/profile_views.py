@@ -135,7 +135,6 @@ class ProfileViews:
         return view
 
     def named(self, kind: str) -> V:  # type: ignore[type-var]
-        """The widget of the class of this name."""
         made: type[V] = getattr(widgets, kind)
         return self.view(made)
 

@@ -36,8 +36,7 @@ _MOST_WARNINGS = 5
 
 
 class ProfiledRun:
-    """One profiled run for `Profile` and its views; its data raises `CaptureError` during the capture, `EmptyTraceError`
-    without any, and `TraceError` where a file cannot be read."""
+    """One profiled run for `Profile` and its views; its data raises `CaptureError` during the capture."""
 
     def __init__(
         self,
@@ -58,7 +57,6 @@ class ProfiledRun:
         self._open_files = open_files
 
     def take(self, record: CaptureRecord) -> None:
-        """Fill it from a capture that ended."""
         self.record = record
         self._open_files = lambda: _open_captured(record)
 

@@ -106,7 +106,6 @@ class Profile:
         hosts: ReducedHosts | None = None,
     ) -> None:
         self.run = ProfiledRun(open_files, title=title, notices=notices, reduced=hosts)
-        """What was opened, and its analyses."""
         self._open_hosts: OrderedDict[str, Profile] = OrderedDict()
 
     @property

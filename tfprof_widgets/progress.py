@@ -139,8 +139,7 @@ def status_line() -> StatusLine:
 
 
 class CellLine(StatusLine):
-    """A line in a cell's output, updated and at last replaced by its display id; without `takes_all` the result stands
-    below it."""
+    """A line in a cell's output, updated and at last replaced by its display id; without `takes_all` the result is below it."""
 
     is_seen = True
 
@@ -185,7 +184,6 @@ class CellLine(StatusLine):
         self._publisher.unregister_hook(self._see)
 
     def display(self, thing: object, **options: Any) -> None:
-        """Display something in the place of the line."""
         if self._display_id and self._takes_all:
             super().display(thing, display_id=self._display_id, update=True, **options)
             self._leave()
@@ -201,8 +199,7 @@ class CellLine(StatusLine):
 
 
 class TerminalLine(StatusLine):
-    """A line on the terminal with the cursor at its begin, so that TensorFlow's output overwrites it; it is erased before
-    the program writes, and waits for the end of a line."""
+    """A line on the terminal that is erased before the program writes, with the cursor at its begin."""
 
     is_seen = True
 
@@ -266,7 +263,6 @@ class TerminalLine(StatusLine):
         self.end()
 
     def end(self) -> None:
-        """Take the line away."""
         with self._lock:
             self._erase()
             for stream, write, write_alone in self._watched:
@@ -280,8 +276,7 @@ class TerminalLine(StatusLine):
 
 @contextlib.contextmanager
 def following(capture: Capture, line: StatusLine) -> Iterator[None]:
-    """Show in the line, from a thread of its own, how far the running capture is while the block runs, and then that it
-    is read."""
+    """Show in the line how far the running capture is while the block runs, and then that it is read."""
     if not line.is_seen:
         yield
         return

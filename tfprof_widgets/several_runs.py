@@ -66,8 +66,7 @@ def scaling_frame(runs: Sequence[ScalingRun], *, global_batch: GlobalBatch = "gr
 
 def is_compared(frame: pd.DataFrame) -> Bool:
     """For each run whether so few of its hosts are missing that its number of workers is known within 1 %."""
-    found: Bool = (frame["n_missing"] <= _MISSING * frame["n_workers"]).to_numpy(np.bool_)
-    return found
+    return (frame["n_missing"] <= _MISSING * frame["n_workers"]).to_numpy(np.bool_)
 
 
 def _row(run: ScalingRun) -> dict[str, Any]:
@@ -92,8 +91,7 @@ def _row(run: ScalingRun) -> dict[str, Any]:
 
 
 def _largest(communication: pd.DataFrame, training: Sequence[str]) -> tuple[str, float]:
-    """The type of exchange with the most exposed time on training hosts, and its part of all types', as concurrent ones
-    each count."""
+    """The type of exchange with the most exposed time on training hosts, and its part of all types'."""
     own = communication[communication["host"].isin(list(training))]
     if own.empty:
         return "", 0.0

@@ -64,7 +64,6 @@ _PATIENCE_S = 2.0
 LOOK_S = 0.1
 """How often a long step and an iterator's gaps are checked for."""
 TAKE_S = 0.25
-"""How often steps are taken, written and shown."""
 MAX_TAKE_S = 0.4
 """A widget that moves twice a second."""
 MAX_UNREAD = 60
@@ -150,10 +149,7 @@ class WatchOptions:
 
     def plan(self) -> WindowPlan:
         return WindowPlan(
-            every=self.every,
-            every_seconds=self.every_seconds,
-            n_steps=self.window_steps,
-            max_windows=self.max_windows,
+            every=self.every, every_seconds=self.every_seconds, n_steps=self.window_steps, max_windows=self.max_windows
         )
 
 
@@ -523,7 +519,8 @@ class WindowReader:
 
     def take(self, window: Window, program: CapturedProgram, why: str) -> WatchedWindow:
         index = len(self.windows)
-        found = WatchedWindow(index, window, why, Profile(title=_title(index, window)))
+        steps = "" if window.first_step is None else f": steps {window.first_step:,} to {window.last_step:,}"
+        found = WatchedWindow(index, window, why, Profile(title=f"window {index + 1}{steps}"))
         found.profile.run.take(self._record(window, program))
         self.windows.append(found)
         self._waiting.put((found, program))
@@ -535,7 +532,8 @@ class WindowReader:
             try:
                 with self._feed.disturbing():
                     program.write()
-                    found.words = _first_words(found.profile)
+                    advice = next((one for one in found.profile.advice if one.severity in ("medium", "high")), None)
+                    found.words = found.profile.overview.verdict if advice is None else advice.title
                     if self._makes_dashboards:
                         found.dashboard = found.profile.dashboard()
                 found.state = "ready"
@@ -563,17 +561,6 @@ class WindowReader:
             pauses_ns=(window.pause_ns,),
             program=program,
         )
-
-
-def _title(index: int, window: Window) -> str:
-    steps = "" if window.first_step is None else f": steps {window.first_step:,} to {window.last_step:,}"
-    return f"window {index + 1}{steps}"
-
-
-def _first_words(profile: Profile) -> str:
-    """A window's first advice, where it is of weight, else its limit."""
-    advice = next((one for one in profile.advice if one.severity in ("medium", "high")), None)
-    return profile.overview.verdict if advice is None else advice.title
 
 
 def place_in(folder: Path, run_dir: Path) -> str:
@@ -606,7 +593,6 @@ class WatchLoop:
         self.borders = Borders()
         self.last: Steps | None = None
         self.on_tick: Callable[..., None] = _nothing
-        """Called after each take, on this thread."""
         self._finds_windows = finds_windows
         self.anomalies: list[Anomaly] = []
         """As of the last look."""
@@ -746,14 +732,8 @@ def _nothing(**_: object) -> None:
     """The default of `on_tick`."""
 
 
-def folder_name(started_ns: int) -> str:
-    """`tfprof-watch-20261126-074512`, of local time."""
-    return time.strftime(f"{FOLDER}%Y%m%d-%H%M%S", time.localtime(started_ns / 1e9))
-
-
 def free_folder(logdir: Path, started_ns: int) -> Path:
-    """A folder below `logdir` that is not there yet."""
-    first = logdir / folder_name(started_ns)
+    first = logdir / time.strftime(f"{FOLDER}%Y%m%d-%H%M%S", time.localtime(started_ns / 1e9))
     return next(
         place
         for place in (first, *(first.with_name(f"{first.name}-{i}") for i in range(2, 10_000)))

@@ -27,8 +27,7 @@ STRETCHES = frozenset(("slower", "wait_grows", "outside_grows", "gpu_idles", "cl
 MOST_TOLD = 100
 """Of anomalies, windows and marks that are shown; the file has all."""
 N_LATEST, N_KEPT = 20, 200
-"""Figures are of the latest `N_LATEST` steps with known waits, of `N_KEPT` in memory; an epoch's last waits are lost with
-its iterator."""
+"""Figures are of the latest `N_LATEST` steps with known waits, of `N_KEPT` in memory, as an epoch's last waits are lost."""
 LONG_END_S = 0.5
 """Callbacks at the end of an epoch that take so long are shown."""
 MAX_MARKS = 200
@@ -302,7 +301,6 @@ class SampleBins:
         self._width = 1
 
     def add(self, row: Sequence[float] | npt.NDArray[np.float64]) -> None:
-        """Take the next sample."""
         self._waiting.append(np.asarray(row, np.float64))
         if len(self._waiting) < self._width:
             return

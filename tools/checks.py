@@ -137,7 +137,7 @@ QUICK = (
     "test_typescript_layers.py",
     "test_bundle.py",
     "unit/test_contract.py",
-    "unit/test_contract_columns.py",
+    "unit/test_public_docs.py",
     "unit/test_vectors.py",
     "unit/trace",
     "unit/formats",

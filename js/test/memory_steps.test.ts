@@ -1,4 +1,4 @@
-/** Memory by step, by lifetime and by op: the same rules, on the same drawn runs, as tests/unit/analysis/memory/test_memory_steps.py. */
+/** Memory by step, by lifetime and by op: the same rules, on the same drawn runs, as tests/unit/analysis/memory/test_memory.py. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Table } from "../src/data/pack";

@@ -174,6 +174,8 @@ describe("tracks", () => {
     expect(layout.pinnedHeight).toBe(layout.tracks[0].height);
     expect(names(run, layout.dock)).toEqual(["GPU_0_bfc in use"]);
     expect(names(run, layout.tracks)).not.toContain("GPU_0_bfc in use");
+    state.filter = "nothing at all";
+    expect(names(run, layoutTracks(run, state).dock)).toEqual(["GPU_0_bfc in use"]);
   });
 
   it("has room for three counters at the bottom and says when there is no more", () => {

@@ -20,7 +20,6 @@ from tests.unit.analysis.comparison.drawn_runs import Run, with_times
 OP, TYPE = "model/dense/MatMul", "MatMul"
 IN_B = "model_1/dense/MatMul"
 """The same op as the second run calls it."""
-NEW = "model_1/new/Exp"
 HOSTILE_KERNEL = f"{MARKUP}{CLOSING}"
 SLICES = "[data-tfprof=timeline]"
 
@@ -138,33 +137,6 @@ def test_the_head_says_what_changed_and_how_sure_that_is(shown: Comparison) -> N
     assert "Host compute" in shown.root.locator(".tfp-diff-parts").inner_text()
 
 
-def test_tabs_show_the_tables_that_have_rows(shown: Comparison) -> None:
-    tabs = shown.root.get_by_role("tab")
-    titles = [text.rstrip("0123456789/,\n ") for text in tabs.all_inner_texts()]
-    assert titles == ["Ops", "Layers", "Source lines", "Kernels", "Iterators"]
-    shown.tab("Iterators")
-    poll(lambda: "Map" in shown.rows(), lambda: str(shown.rows()))
-
-
-def test_rows_within_noise_appear_when_asked_for_and_the_rest_is_counted(shown: Comparison) -> None:
-    count = shown.root.locator('.tfp-panel:not([hidden]) .bar [role="status"]')
-    assert "within noise not shown" in count.inner_text()
-    few = len(shown.rows())
-    shown.root.get_by_role("button", name="All", exact=True).first.click()
-    poll(lambda: len(shown.rows()) > few, "no more rows")
-    search = shown.root.get_by_label("Filter ops by name")
-    search.fill("new/")
-    poll(lambda: shown.rows() == [NEW], lambda: str(shown.rows()))
-    search.fill("")
-    shown.root.get_by_role("button", name="Beyond noise").first.click()
-    poll(lambda: len(shown.rows()) == few, "too many rows")
-
-
-def test_a_state_is_a_word_and_a_mark(shown: Comparison) -> None:
-    assert shown.row(IN_B).locator(".tfp-state").inner_text() == "▲slower"
-    assert shown.row(NEW).locator(".tfp-state").inner_text() == "+added"
-
-
 def test_a_row_selects_the_op_in_both_timelines_and_a_second_click_lets_go(shown: Comparison) -> None:
     shown.pick(IN_B)
     poll(lambda: OP in shown.details(0), lambda: shown.details(0))
@@ -172,13 +144,6 @@ def test_a_row_selects_the_op_in_both_timelines_and_a_second_click_lets_go(shown
     assert shown.row(IN_B).get_attribute("aria-selected") == "true"
     shown.pick(IN_B)
     poll(lambda: "Nothing selected" in shown.details(0) + shown.details(1), "still selected")
-
-
-def test_an_op_that_one_run_has_is_selected_there_alone(shown: Comparison) -> None:
-    shown.pick(NEW)
-    poll(lambda: NEW in shown.details(1), lambda: shown.details(1))
-    assert "Nothing selected" in shown.details(0)
-    assert "in b alone" in shown.root.locator(".tfp-diff-chip").inner_text()
 
 
 def test_a_slice_selects_its_partner_in_the_other_timeline_and_its_row(shown: Comparison) -> None:
@@ -291,14 +256,3 @@ def test_what_cannot_be_compared_is_shown_with_the_reason(host: WidgetHost, tmp_
     assert frame.locator('[role="alert"]').count() == 0
     if other.n_steps == 0:
         assert "recorded no event" in shown.root.inner_text()
-
-
-def test_a_run_compared_with_itself_shows_no_difference(host: WidgetHost, tmp_path: Path) -> None:
-    a, _ = runs(tmp_path)
-    frame = host.show(tfprof.diff(a, a).dashboard())
-    shown = Comparison(frame, host.page)
-    host.serve(lambda: frame.locator(SLICES).count() == 2 and shown.rows(), "not drawn")
-    assert "there is no difference" in shown.root.inner_text()
-    assert "none changed beyond noise" in shown.root.inner_text()
-    shown.pick(OP)
-    host.serve(lambda: OP in shown.details(0) and OP in shown.details(1), "not selected in both")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from playwright.sync_api import Browser, Frame, Locator, Page, expect
 
 import tfprof_widgets as tfprof
-from tests.browser.drawings import CLOSING, MARKUP
 from tests.browser.full_run import PLAIN, write_run
 from tests.browser.harness import ROOT, SCREENSHOTS, poll
 from tests.browser.live_states import Training
@@ -104,20 +102,6 @@ def test_the_chart_is_painted_on_new_state_only(host: WidgetHost, view: LiveView
     assert frame.evaluate(picture) != first
 
 
-def test_a_training_that_is_heard_no_more_says_so_and_keeps_what_it_showed(host: WidgetHost, view: LiveView) -> None:
-    frame = shown(host, view, Training())
-    state = root(frame).locator(".state")
-    expect(state).to_have_text("● Running")
-    Training(301).push(view)
-    host.hear(lambda: "301" in root(frame).locator(".figures").inner_text(), "not heard")
-    expect(state).to_have_text(re.compile(r"Not heard: last heard [5-8] s ago"), timeout=12_000)
-    assert "Steps take 8.0 ms" in root(frame).inner_text()
-    Training(302).push(view)
-    host.hear(lambda: state.inner_text() == "● Running", lambda: state.inner_text())
-    Training(302, state="failed").push(view)
-    host.hear(lambda: state.inner_text() == "▲ Failed", lambda: state.inner_text())
-
-
 # ---- windows ----------------------------------------------------------------------------------------------------------
 
 
@@ -142,28 +126,6 @@ def test_a_flag_opens_its_window_in_place_while_steps_come_in(
     )
     root(frame).get_by_role("button", name="Close", exact=True).click()
     assert dashboard.count() == 0
-
-
-def test_a_card_opens_the_window_that_shows_it(host: WidgetHost, view: LiveView, dashboards: list[object]) -> None:
-    frame = shown(host, view, Training(opened=dashboards))
-    root(frame).get_by_role("button", name="Show window 1").click()
-    host.serve(lambda: root(frame).locator('[data-tfprof="dashboard"] canvas').count() > 0, "no dashboard")
-
-
-def test_a_button_asks_for_a_window_where_that_reaches_the_training(host: WidgetHost, view: LiveView) -> None:
-    asked: list[object] = []
-
-    def hear(_widget: object, message: dict[str, object], _buffers: object) -> None:
-        if message["kind"] == "hello":  # as Python answers beside the cell that runs
-            view.send(message)
-        else:
-            asked.append(message)
-
-    view.on_msg(hear)
-    frame = shown(host, view, Training(more={"can_ask": True}))
-    host.serve(lambda: root(frame).get_by_role("button", name="Profile the next 10 steps").count(), "no button")
-    root(frame).get_by_role("button", name="Profile the next 10 steps").click()
-    host.serve(lambda: asked == [{"kind": "capture", "n": 10}], lambda: str(asked))
 
 
 def test_a_saved_notebook_shows_steps_and_windows_without_a_kernel(
@@ -229,14 +191,6 @@ def test_keys_walk_over_windows_and_anomalies_and_open_one(
     host.page.keyboard.press("Enter")
     host.serve(lambda: root(frame).locator('[data-tfprof="dashboard"]').count() == 1, "not opened")
     expect(root(frame).get_by_role("region", name="Opened window")).to_contain_text("Window 1")
-
-
-def test_words_of_the_training_stay_text(host: WidgetHost, view: LiveView) -> None:
-    evil = f"{MARKUP}{CLOSING}"
-    frame = shown(host, view, Training(title=evil, more={"notices": [evil], "file": evil, "trigger_file": evil}))
-    host.hear(lambda: evil in root(frame).inner_text(), "not there")
-    assert frame.evaluate("""() => document.querySelectorAll('img[src="x"], [onerror]').length""") == 0
-    assert frame.evaluate("() => window.tfprofHacked") is None
 
 
 # ---- a page that stands alone -----------------------------------------------------------------------------------------

@@ -70,14 +70,6 @@ def test_waiting_is_seen_a_late_host_is_busy_with_input_while_the_others_wait(pa
     assert distance(late, other) > 60
 
 
-def test_a_host_is_found_by_its_name_with_n_of_m(page: Page) -> None:
-    timeline(page).locator("section.tl").focus()
-    page.keyboard.press("t")
-    page.keyboard.type("0033")
-    eventually(lambda: names(page) == [host_name(33)], "the host is not found")
-    assert f"1 of {N_HOSTS} hosts" in timeline(page).locator(".tl-pop").inner_text()
-
-
 def test_a_host_is_opened_and_folded_by_click_and_by_keys(page: Page) -> None:
     label(page, SLOWEST).click()
     eventually(lambda: names(page)[1:4] == ["Longest events", "Steps", "Step time"], "the host is not open")
@@ -86,16 +78,6 @@ def test_a_host_is_opened_and_folded_by_click_and_by_keys(page: Page) -> None:
     eventually(lambda: names(page)[1] == host_name(SLOW), "the host is still open")
     page.keyboard.press("Enter")
     eventually(lambda: label(page, SLOWEST).get_attribute("aria-expanded") == "true", "the host is not open")
-
-
-def test_the_chosen_host_comes_first_open_and_its_steps_to_the_head(page: Page) -> None:
-    label(page, 1).hover()
-    label(page, 1).get_by_role("button", name=f"Menu of {host_name(1)}").click()
-    timeline(page).get_by_role("menuitem", name="All views: this host").click()
-    eventually(lambda: names(page)[:2] == [host_name(1), "Longest events"], "the chosen host is not on top")
-    assert names(page)[4:6] == [host_name(SLOWEST), host_name(SLOW)]
-    clear(page)
-    eventually(lambda: names(page)[0] == host_name(SLOWEST), "the chosen host stays")
 
 
 def test_a_part_of_a_step_tells_what_it_is_and_a_click_chooses_the_step(page: Page) -> None:
@@ -109,8 +91,3 @@ def test_a_part_of_a_step_tells_what_it_is_and_a_click_chooses_the_step(page: Pa
     page.mouse.click(x, y)
     eventually(lambda: "step" in page.locator(".tfp-chip").first.inner_text(), "the step is not chosen")
     page.mouse.click(x, y)
-
-
-def test_the_legend_names_the_parts_of_steps(page: Page) -> None:
-    shown = timeline(page).locator(".tl-colors [role=listitem]").all_inner_texts()
-    assert shown[:3] == ["Input", "Host compute", "Python, dispatch"]

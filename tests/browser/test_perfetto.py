@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Frame, Page, expect
 
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
-from tests.browser.widget_host import KernelSide, WidgetHost, saved_state, widget_host
+from tests.browser.widget_host import KernelSide, WidgetHost, widget_host
 from tfprof_widgets.export import chrome
 
 PERFETTO = "https://ui.perfetto.dev/"
@@ -100,24 +100,3 @@ def test_what_is_too_large_to_hand_over_is_refused_with_the_limit(
     page = opened(plain_host, frame)
     plain_host.serve(lambda: "the limit is 3" in status(frame), lambda: f"it says {status(frame)!r}")
     plain_host.serve(page.is_closed, "the window that gets nothing stays open")
-
-
-def test_an_exported_page_says_that_it_has_no_kernel(browser: Browser, prof: tfprof.Profile, tmp_path: Path) -> None:
-    page = browser.new_page()
-    page.goto(prof.to_html(tmp_path / "x.html").as_uri())
-    page.locator('[data-tfprof="timeline"]').get_by_role("button", name="More", exact=True).click()
-    button = page.get_by_role("button", name="Open in Perfetto")
-    expect(button).to_be_disabled()
-    assert "no kernel" in page.locator(".tl-perfetto").inner_text()
-    page.context.close()
-
-
-def test_a_saved_notebook_without_a_kernel_says_how_to_do_it_by_hand(
-    plain_host: WidgetHost, prof: tfprof.Profile
-) -> None:
-    timeline = prof.timeline()
-    frame = plain_host.new_output(saved=saved_state(timeline))
-    frame.evaluate("id => void window.showWidget(id)", timeline.model_id)
-    panel(frame)
-    expect(frame.get_by_role("button", name="Open in Perfetto")).to_be_visible()
-    assert "prof.to_chrome_trace" in frame.locator(".tl-perfetto").inner_text()

@@ -226,16 +226,6 @@ def test_the_table_adds_up_the_window_then_the_range_that_is_dragged_over_it(fac
     assert EVIL not in face.rows()
 
 
-def test_a_slice_at_the_edge_of_the_range_counts_with_its_part_inside(face: Face) -> None:
-    face.show("Slices")
-    face.drag_ruler(0, STEP_US + 300)
-    eventually(lambda: face.rows().get(MATMUL, [""])[0] == "2", "the range is not added up")
-    count, total, _, mean, *_ = face.rows()[MATMUL]
-    assert count == "2"
-    assert 430 < float(total.split()[0]) < 470  # 300 and half of 300 us
-    assert mean == "300 µs"
-
-
 def test_a_row_selects_all_slices_of_its_name_and_goes_to_the_longest(face: Face) -> None:
     face.view.locator("section.tl").focus()
     face.page.keyboard.press("0")
@@ -281,14 +271,6 @@ def test_a_flame_merges_slices_by_what_leads_to_them(face: Face) -> None:
     assert not named(face, "tf_Compute")
 
 
-def test_a_flame_follows_the_range_while_it_is_dragged(face: Face) -> None:
-    face.show("Flame")
-    face.drag_ruler(0, 3 * STEP_US)
-    eventually(
-        lambda: [round(rect["ps"] / 1e6) for rect in named(face, MATMUL)] == [900], "the flame is not that of the range"
-    )
-
-
 def test_a_click_zooms_into_a_flame_and_selects_and_escape_zooms_out(face: Face) -> None:
     face.view.locator("section.tl").focus()
     face.page.keyboard.press("0")
@@ -321,14 +303,6 @@ def test_a_flame_is_walked_and_left_by_keys_alone(face: Face) -> None:
     eventually(lambda: face.view.locator(".tl-slices").is_visible(), "the table does not come after the flame")
 
 
-def test_a_flame_of_the_selected_name_has_only_what_is_inside(face: Face) -> None:
-    face.pick("ExecutorState::Process")
-    face.show("Flame")
-    face.view.get_by_role("button", name="Selected name only").click()
-    eventually(lambda: len(named(face, "Inside ExecutorState::Process")) == 1, "the flame is not that of the name")
-    assert not named(face, TRAIN)
-
-
 # ---- details and arrows -------------------------------------------------------------------------------------------------
 
 
@@ -349,28 +323,6 @@ def test_buttons_lead_to_neighbours_and_along_arrows(face: Face) -> None:
     eventually(lambda: MATMUL in face.details and face.details != start, "the next of the same op is not selected")
     face.view.locator("aside").get_by_role("button", name="gemm").click()
     eventually(lambda: face.details.startswith("gemm"), "the arrow does not lead to the kernel")
-
-
-def test_arrows_are_followed_by_keys_in_both_directions(face: Face) -> None:
-    face.pick("gemm", 1)
-    eventually(lambda: face.details.startswith("gemm"), "the kernel is not selected")
-    face.page.keyboard.press("<")
-    eventually(lambda: face.details.startswith("cuLaunchKernel"), "the launch is not reached")
-    face.page.keyboard.press("<")
-    eventually(lambda: face.details.startswith(CALL), "what is around the launch has no arrow")
-    face.page.keyboard.press(">")
-    eventually(lambda: face.details.startswith("ExecutorState::Process"), "the way back is not found")
-
-
-def test_arrows_are_drawn_by_kind(face: Face) -> None:
-    arrows = face.view.locator(".tl-arrows")
-    kinds = face.view.get_by_role("group", name="Kinds of arrows that are drawn")
-    assert not arrows.is_visible()
-    assert kinds.count() == 0
-    face.pick("gemm", 1)
-    eventually(arrows.is_visible, "no arrow is drawn")
-    kinds.get_by_role("button", name="launch").click()
-    eventually(lambda: not arrows.is_visible(), "arrows of a kind that is off are drawn")
 
 
 def test_markup_in_a_name_stays_text_wherever_it_is_told(face: Face) -> None:

@@ -142,29 +142,6 @@ def test_different_kernels_have_different_texts_in_the_table_of_slices(browser: 
         assert all(cell.evaluate(FITS) for cell in view.locator(".tl-slices .c").all())
 
 
-def test_a_trace_without_events_says_so_in_place_of_the_tracks(browser: Browser, tmp_path: Path) -> None:
-    (tmp_path / "none.xplane.pb").write_bytes(space(session(duration_us=1000), plane("/host:CPU")))
-    with timeline(browser, tfprof.load(tmp_path / "none.xplane.pb").to_html(tmp_path / "page.html"), 900) as view:
-        none = view.locator(".tl-none")
-        poll(none.is_visible, "nothing says why there is no track", timeout_s=10)
-        assert "This trace has no events" in none.inner_text()
-        assert "Capture again" in none.inner_text()
-
-
-def test_an_event_without_length_is_called_an_instant(browser: Browser, tmp_path: Path) -> None:
-    instants = [event("checkpoint", 100 * k + 50, 0) for k in range(5)]
-    trace = space(session(duration_us=600), plane("/host:CPU", line("python", *instants, event("work", 550, 40))))
-    (tmp_path / "one.xplane.pb").write_bytes(trace)
-    with timeline(browser, tfprof.load(tmp_path / "one.xplane.pb").to_html(tmp_path / "page.html"), 1400) as view:
-        page = whole_capture(view)
-        view.locator(".tl-search").fill("checkpoint")
-        view.locator(".tl-search").press("Enter")
-        details = view.locator("aside")
-        poll(lambda: "all instant" in details.inner_text(), lambda: details.inner_text(), timeout_s=10)
-        assert "0 ms" not in details.locator("h2 ~ .kv").first.inner_text().replace("0.050 ms", "")
-        assert page.locator('[role="alert"]').count() == 0
-
-
 @pytest.mark.parametrize(
     ("pane", "content"), [("Slices", ".tl-slices"), pytest.param("Flame", ".tl-flamebox", marks=pytest.mark.nightly)]
 )

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page
 
-from tests.browser.drawings import MARKUP
 from tests.browser.harness import poll
 from tests.browser.linked_views import LinkedViews
 from tests.browser.test_accessibility import AUDIT, AXE
@@ -95,31 +94,6 @@ def test_a_click_selects_the_ops_below_in_the_op_table_and_a_selection_there_is_
     assert row(view, "model/layer_5/block_0").get_attribute("aria-selected") == "false"
 
 
-def test_the_icicle_opens_by_key_and_shows_the_way_back(views: LinkedViews) -> None:
-    view = views.view("tree_view")
-    view.locator(".cell").first.focus()
-    for key in ("ArrowDown", "ArrowDown", "Enter"):
-        views.page.keyboard.press(key)
-    crumbs = view.locator(".tfp-crumbs button")
-    poll(lambda: crumbs.count() >= 3, "the scope did not open")
-    assert crumbs.last.inner_text() in ("block_0", "layer_5")
-    views.page.keyboard.press("Escape")
-    poll(lambda: "layer_5" not in crumbs.last.inner_text() or crumbs.count() < 4, "Esc did not go out")
-
-
-def test_a_search_lists_what_it_finds_and_goes_from_one_to_the_next(views: LinkedViews) -> None:
-    view = views.view("tree_view")
-    box = view.get_by_role("searchbox")
-    box.fill("matmul")
-    found = view.locator(".tfp-found")
-    poll(lambda: found.inner_text().startswith(f"{N_LAYERS} of "), lambda: found.inner_text())
-    assert view.locator(".tfp-tree-grid .row").count() == N_LAYERS
-    box.press("Enter")
-    box.press("Enter")
-    poll(lambda: found.inner_text() == f"2 of {N_LAYERS} found", lambda: found.inner_text())
-    assert view.locator("[data-current]").get_attribute("data-node") == "model/layer_4/block_0/MatMul"
-
-
 def test_the_graph_is_drawn_hot_where_the_cost_is_and_opens_to_its_ops(views: LinkedViews) -> None:
     view = views.view("tree_view")
     choose(view, "Graph")
@@ -141,27 +115,6 @@ def test_the_graph_is_drawn_hot_where_the_cost_is_and_opens_to_its_ops(views: Li
     poll(lambda: views.is_marked(PRODUCT), "the box did not select its ops")
 
 
-def test_op_types_are_ranked_and_calls_are_shown_with_their_code(views: LinkedViews) -> None:
-    view = views.view("tree_view")
-    choose(view, "Op type")
-    shown = [node.get_attribute("data-node") for node in view.locator(".tfp-tree-grid .row").all()]
-    assert shown[0] == "MatMul"
-    assert set(shown) == set(KINDS)
-    choose(view, "Code")
-    assert "train.py:40 <module>" in view.inner_text()
-    assert "x = model.dense_5(x)" in view.locator(".tfp-tree-grid").inner_text()
-
-
-def test_other_figures_are_chosen_and_those_without_data_are_not_offered(views: LinkedViews) -> None:
-    view = views.view("tree_view")
-    offered = view.locator("select option").all_inner_texts()
-    assert "Parameters" in offered
-    assert "Residual bytes" not in offered
-    view.locator("select").select_option("params")
-    poll(lambda: "2,048" in row(view, "model/layer_5/block_0").inner_text(), "no parameters in the row")
-    assert "of the graph" in view.inner_text()
-
-
 @pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
 def test_axe_finds_nothing_serious_in_any_of_the_views(views: LinkedViews, theme: str) -> None:
     if not AXE.exists():
@@ -178,24 +131,6 @@ def test_axe_finds_nothing_serious_in_any_of_the_views(views: LinkedViews, theme
         choose(view, kind)
         views.page.wait_for_timeout(100)
         assert views.page.evaluate(AUDIT, '[data-tfprof="tree_view"]') == [], kind
-
-
-def test_hostile_names_are_text_and_what_is_unknown_says_why(browser: Browser, tmp_path: Path) -> None:
-    prof = profile_of(drawn_graph(2, model=MARKUP, with_code=False))
-    failures = Failures()
-    page = opened_page(browser, prof.to_html(tmp_path / "hostile.html"), failures)
-    views = LinkedViews(page, page)
-    views.open_tab("tree_view")
-    view = views.view("tree_view")
-    assert MARKUP in view.inner_text()
-    choose(view, "Graph")
-    for box in view.locator(".box").all():
-        box.dispatch_event("pointerenter")
-    choose(view, "Code")
-    assert "Lines are unknown because" in view.inner_text()
-    assert page.evaluate("window.tfprofHacked") is None
-    assert failures == []
-    page.context.close()
 
 
 @pytest.mark.nightly

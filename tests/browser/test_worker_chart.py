@@ -60,13 +60,6 @@ def test_even_hosts_are_called_even_and_stand_in_a_table(few: Page) -> None:
     assert chart(few).locator(".tfp-stragglers").count() == 0
 
 
-def test_the_sentence_says_who_holds_the_others_up_by_what_and_what_that_costs(several: Page) -> None:
-    said = chart(several).locator(".tfp-worker-say").inner_text()
-    assert said.startswith(f"2 hosts hold the others up, {host_name(SLOWEST)} the most: its input takes 2.")
-    assert "without them a step would take" in said
-    assert "% less" in said
-
-
 def test_several_hosts_are_columns_of_one_scale_with_the_stragglers_marked(several: Page) -> None:
     columns = chart(several).locator(".col")
     assert columns.count() == SEVERAL
@@ -101,14 +94,6 @@ def test_the_hosts_are_sorted_by_own_work_and_the_figures_stand_in_a_table(sever
     assert "by input" in first
     chart(several).get_by_role("button", name="Columns").click()
     chart(several).get_by_label("Hosts", exact=True).select_option("host")
-
-
-def test_the_slider_shows_one_step_of_all_hosts(several: Page) -> None:
-    chart(several).get_by_label("Step", exact=True).fill("3")
-    eventually(lambda: "step 3" in chart(several).locator(".at").inner_text(), "the step is not shown")
-    assert host_name(SLOWEST) in chart(several).locator(".tfp-worker-say").inner_text()
-    chart(several).get_by_role("button", name="Mean").click()
-    eventually(lambda: f"mean of {N_STEPS}" in chart(several).locator(".at").inner_text(), "the mean is not back")
 
 
 def heat(page: Page) -> Locator:

@@ -6,9 +6,14 @@ import json
 from itertools import pairwise
 from typing import Any
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
+from tests.notebook.committed import displayed
+from tests.notebook.test_magics import SET_UP
 from tests.warm_process import run_python
+from tfprof_widgets.notebook import TfprofMagics, split_options
 
 pytestmark = pytest.mark.tensorflow
 
@@ -80,3 +85,102 @@ def test_a_failing_cell_shows_what_was_captured_and_fails(run: dict[str, Any]) -
 
 def test_loading_the_extension_again_does_no_harm(run: dict[str, Any]) -> None:
     assert run["loaded_twice"]["result"] == "2"
+
+
+FIT = "model.fit(x, y, verbose=0);"
+MANY = "model.fit(x, y, batch_size=8, verbose=0);"
+CELLS = {
+    "set_up": SET_UP,
+    "unknown": f"%%tfprofile -o before --compare before\nran = True\n{FIT}",
+    "first": f"%%tfprofile -o before --view none\n{FIT}",
+    "again": f"%%tfprofile -o before --compare before\n{FIT}",
+    "other_name": f"%%tfprofile -o other --compare before --no-system\n{FIT}",
+    "line": "%tfprofile --compare other history = model.fit(x, y, verbose=0)",
+    "failing": f"%%tfprofile --compare before\n{FIT}\nraise ValueError('mine')",
+    "no_profile": f"%%tfprofile --compare SET\nran = True\n{FIT}",
+    "with_view": f"%%tfprofile --compare before --view ops\nran = True\n{FIT}",
+    "broken": "import tfprof_widgets.notebook.magics as magics\ndef fail(a, b):\n    raise RuntimeError('no <b>comparison</b>')\n"
+    "kept, magics.diff = magics.diff, fail",
+    "survives": f"%%tfprofile --compare before --no-system\n{FIT}\nsurvived = True",
+    "read": "magics.diff = kept\nprint('ran' in globals(), survived, history is not None)",
+    "once": f"%%tfprofile --no-system\n{MANY}",
+    "once_more": f"%%tfprofile --no-system\n{MANY}",
+    "nothing": "%%tfprofile --compare before --no-system\nsurvived = 1 + 1",
+}
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    sources = {**CELLS, "set_up": f"{SET_UP}\nSET = {{}}"}
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources.values()])
+    folder = str(tmp_path_factory.mktemp("compare"))
+    client = NotebookClient(
+        notebook, timeout=180, kernel_name="python3", allow_errors=True, resources={"metadata": {"path": folder}}
+    )
+    client.execute()
+    return dict(zip(sources, notebook.cells, strict=True))
+
+
+def usage_error(cell: Any) -> str:
+    (output,) = cell.outputs
+    assert output.text.startswith("UsageError: ")
+    return str(output.text)
+
+
+@pytest.mark.parametrize("name", ["again", "other_name", "line"])
+def test_the_comparison_is_displayed_in_place_of_the_profile(cells: dict[str, Any], name: str) -> None:
+    assert [output for output in cells[name].outputs if output.output_type == "error"] == []
+    (data,) = displayed(cells[name])
+    assert "(a) -> " in data["text/plain"]
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert 'data-page="' in data["text/html"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("unknown", "there is no such variable"),
+        ("unknown", "Run the cell once without --compare"),
+        ("no_profile", "that is a dict, not a profile"),
+        ("with_view", "leave out --view ops"),
+    ],
+)
+def test_a_name_that_cannot_be_compared_is_refused_before_the_code_runs(
+    cells: dict[str, Any], name: str, words: str
+) -> None:
+    assert words in usage_error(cells[name])
+    assert cells["read"].outputs[0].text.split()[0] == "False"
+
+
+def test_a_cell_that_is_run_again_says_how_it_compares_with_its_last_run(cells: dict[str, Any]) -> None:
+    (first,), (again,) = displayed(cells["once"]), displayed(cells["once_more"])
+    assert "the last run" not in first["text/html"]
+    assert "the last run" in again["text/html"]
+
+
+def test_what_was_captured_before_a_failure_is_compared_and_the_failure_goes_on(cells: dict[str, Any]) -> None:
+    (error,) = [output for output in cells["failing"].outputs if output.output_type == "error"]
+    assert (error.ename, error.evalue) == ("ValueError", "mine")
+    (data,) = displayed(cells["failing"])
+    assert "(a) -> " in data["text/plain"]
+
+
+def test_a_comparison_that_fails_is_told_and_leaves_the_cell_and_its_profile(cells: dict[str, Any]) -> None:
+    assert [output for output in cells["survives"].outputs if output.output_type == "error"] == []
+    told, profile = displayed(cells["survives"])
+    assert "cannot be compared: no <b>comparison</b>" in told["text/plain"]
+    assert "application/vnd.jupyter.widget-view+json" in profile
+    assert cells["read"].outputs[0].text.split() == ["False", "True", "True"]
+
+
+def test_a_cell_that_ran_nothing_to_compare_says_so(cells: dict[str, Any]) -> None:
+    (data,) = displayed(cells["nothing"])
+    assert "(a) -> " in data["text/plain"]
+
+
+def test_the_help_names_the_option() -> None:
+    assert "--compare NAME" in str(TfprofMagics.tfprofile.__doc__)
+
+
+def test_comparing_takes_a_value() -> None:
+    assert split_options("-o p --compare p f()") == (["-o", "p", "--compare", "p"], "f()")

@@ -117,6 +117,17 @@ def test_tables_tell_each_column(capture_of: Callable[[str], Path]) -> None:
         assert [one for one in columns if not re.search(rf"`{one}`|^ +{one} \(", texts[name], re.M)] == [], name
 
 
+@pytest.mark.parametrize("name", [name for name in TABLES if hasattr(tfprof.Profile, name)])
+def test_help_of_a_table_says_once_what_a_row_is_and_when_there_is_none(name: str) -> None:
+    row, _, told = (inspect.getdoc(getattr(tfprof.Profile, name)) or "").partition("\n\n")
+    note, _, columns = told.partition("Columns:\n")
+    assert row == f"A table: a row is {TABLES[name].row}."
+    assert len(columns.splitlines()) == len(TABLES[name].columns)
+    assert "one row" not in note.lower()
+    assert ", ".join(TABLES[name].names) not in note
+    assert name in ("hosts", "system") or re.search(r"\b[Ee]mpty (where|when|without|in) ", " ".join(note.split()))
+
+
 @pytest.mark.parametrize("name", [name for name in TABLES if name.startswith("watch.")])
 def test_tables_of_watched_trainings_tell_each_column(name: str) -> None:
     text = inspect.getdoc(getattr(tfprof.WatchedRun, name.partition(".")[2])) or ""

@@ -17,7 +17,7 @@ from tests.builders import Event, event, line, plane, trace
 from tests.captures import committed
 from tests.table_goldens import DRAWN
 from tests.unit.analysis.advice.selected import why_nothing_is_seen
-from tfprof_widgets.analysis import RULES, Analysis
+from tfprof_widgets.analysis import RULES, TABLES, Analysis
 
 COMPUTING = ("device_compute", "device_to_device", "device_collectives")
 """Categories of a step in which its device has work."""
@@ -35,6 +35,21 @@ TIMES = {
     "communication": "total_time_us",
 }
 """Tables whose rows hold all the time of something, and the column that does."""
+OF_A_PROFILE = (
+    *("events", "flows", "steps", "workers", "ops", "kernels", "copies", "hlo_ops", "layers", "source_lines", "scopes"),
+    *("variables", "hosts", "stragglers", "communication", "advice_table", "counters", "system", "system_findings"),
+    *("overview.breakdown", "overview.top_ops", "overview.tf_functions", "memory.summary"),
+    *(f"input_pipeline.{name}" for name in ("categories", "ops", "steps", "hosts", "pipelines", "iterators")),
+)
+IS_OF_KIND: dict[str, Callable[[pd.Series], bool]] = {
+    "int": pd.api.types.is_integer_dtype,
+    "float": pd.api.types.is_float_dtype,
+    "number": pd.api.types.is_numeric_dtype,
+    "bool": pd.api.types.is_bool_dtype,
+    "text": lambda column: all(isinstance(value, str) for value in column),
+    "object": pd.api.types.is_object_dtype,
+}
+FEW_EVENTS = 20_000
 
 
 @pytest.fixture(scope="module", params=(*committed.NAMES, *DRAWN))
@@ -68,6 +83,37 @@ def test_every_table_is_what_it_was(name: str, prof: tfprof.Profile) -> None:
 
 def test_every_table_of_the_list_is_compared(prof: tfprof.Profile) -> None:
     assert set(prof.tables.names) <= set(table_goldens.tables_of(prof))
+
+
+def test_a_table_has_the_columns_that_are_declared_in_order_and_of_their_types(prof: tfprof.Profile) -> None:
+    for name, frame in declared_tables(prof):
+        table = TABLES[name]
+        assert tuple(frame.columns) == table.names, name
+        wrong = [one.name for one in table.columns if not IS_OF_KIND[one.kind](frame[one.name])]
+        assert wrong == [], name
+
+
+def declared_tables(prof: tfprof.Profile) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Each table that a user reaches by name, under its name in `TABLES`."""
+    for name in OF_A_PROFILE:
+        holder, _, attribute = name.rpartition(".")
+        frame = getattr(getattr(prof, holder) if holder else prof, attribute)
+        if name != "system" or frame.empty:  # else it has a column for each core
+            yield name, frame
+    yield from (("tree(view)", prof.tree(view)) for view in ("scope", "graph", "op", "code"))
+    yield 'select().op_statistics(by="type")', prof.select().op_statistics(by="type")
+    if not prof.has_events:
+        return
+    for row in prof.input_pipeline.pipelines["id"].tolist():
+        yield "input_pipeline.executions", prof.input_pipeline.executions(row)
+        yield "input_pipeline.execution", prof.input_pipeline.execution(row)
+    of_allocator = [name for name in TABLES if name.startswith("memory.") and name != "memory.summary"]
+    for allocator in prof.memory.allocators:
+        yield from ((name, getattr(prof.memory, name.removeprefix("memory."))(allocator)) for name in of_allocator)
+    if len(prof.trace.start_ps) < FEW_EVENTS:  # two large captures take seconds to compare
+        diff = tfprof.diff(prof, prof)
+        of_diff = [name for name in TABLES if name.startswith("diff(a, b).")]
+        yield from ((name, getattr(diff, name.rpartition(".")[2])) for name in of_diff)
 
 
 def test_each_piece_of_advice_selects_what_its_view_shows_and_its_code_compiles(whole: tfprof.Profile) -> None:

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from .memory.memory import MemoryProfile, compute_memory, memory_by_op, is_of_host, judge_memory
     from .memory.moments import MOST_BYTES, OF_OTHER_STEPS
     from .names import (
-        COMPILATION, OpCategory, by_ends, by_name, by_op_name, by_stem, framework_op, once, only_waits, parse_op_names,
+        COMPILATION, OpCategory, by_ends, by_name, by_stem, framework_op, once, only_waits, parse_op_names,
         parsed_names,
     )
     from .ops.executions import Occurrences, op_occurrences, unit_of_name
@@ -105,7 +105,7 @@ if TYPE_CHECKING:
     from .timeline import Flows, KINDS, compute_flows, flow_table
     from .verdict import Findings, Idle, idle_of, SAYS_WHY_NOTHING_RUNS, judge, suggest_next_steps
     from .watching.anomalies import AnomalyFinder
-    from .watching.outcome import BIN_COLUMNS, REREAD_ROWS, StepBins, compared, outcome_of
+    from .watching.outcome import BIN_COLUMNS, REREAD_ROWS, StepBins, outcome_of
     from .watching.words import Anomaly, Machine
     from .xla.programs import GraphsSwitchedOff, HloGraph, HloGraphs, estimate_costs, graphs_switched_off
 # fmt: on

@@ -270,6 +270,7 @@ STAGES = {
     "python_map": "Take Python out of the map function",
     "element_map": "Map whole batches",
     "filter_after": "Filter before the map",
+    "cut_after": "Crop or shrink first",
     "few_threads": "Give the input's stages more threads",
 }
 """What a slow stage of the input asks for."""

@@ -53,8 +53,7 @@ def table_of_arrays(columns: Mapping[str, npt.NDArray[Any]]) -> pd.DataFrame:
 
 
 def text_column(texts: Iterable[str]) -> pd.Series:
-    column: pd.Series = pd.Series(list(texts), dtype=object)
-    return column
+    return pd.Series(list(texts), dtype=object)
 
 
 def label_column(labels: Sequence[str], codes: Int64) -> pd.Series:
@@ -153,15 +152,13 @@ class Stretches:
 
     def within(self, low: Int64, high: Int64) -> Int64:
         """How much of them lies in each span of time."""
-        covered: Int64 = self._before(high) - self._before(low)
-        return covered
+        return self._before(high) - self._before(low)
 
     def _before(self, at: Int64) -> Int64:
         total = np.append(0, np.cumsum(self.end - self.start))
         k = np.searchsorted(self.start, at, side="right")
         inside = np.where(k > 0, np.maximum(np.append(self.end, 0)[k - 1] - at, 0), 0)
-        before: Int64 = total[k] - inside
-        return before
+        return total[k] - inside
 
 
 _Integer = TypeVar("_Integer", bound=np.integer)
@@ -251,8 +248,7 @@ def match_in_time(
 
 
 def moments_of(*moments: tuple[Int64, Int64]) -> list[Int64]:
-    """Columns of owners and times -> a number a row in the order of owner, then time, over all columns, so that one search finds
-    what is next."""
+    """Columns of owners and times -> a number a row in the order of owner, then time, over all columns."""
     some = [(owner, time) for owner, time in moments if len(time)]
     if not some:
         return [time.astype(np.int64) for _, time in moments]
@@ -278,8 +274,7 @@ def children_of(parent: Int64) -> tuple[Int64, Int64]:
 
 def rows_below(order: Int64, offsets: Int64, rows: Int64) -> Int64:
     """The children of some rows, given what `children_of` returned."""
-    below: Int64 = order[ranges(offsets[rows], offsets[rows + 1] - offsets[rows])]
-    return below
+    return order[ranges(offsets[rows], offsets[rows + 1] - offsets[rows])]
 
 
 def all_matches(wanted: npt.NDArray[np.integer], offered: npt.NDArray[np.integer]) -> tuple[Int64, Int64]:
@@ -351,8 +346,7 @@ def block_middles(
     n_blocks: int,
     n_resamples: int,
 ) -> Float64:
-    """The middle (`np.median` or `np.mean`) of each resample of as many values in circular blocks. Source: D. Politis and J.
-    Romano, A circular block-resampling procedure for stationary data (1992)."""
+    """The middle of each resample in circular blocks. Source: D. Politis, J. Romano, Circular block-resampling (1992)."""
     n, found = len(values), []
     at_once = max(1, _DRAWN_AT_ONCE // (n_blocks * length))
     for first in range(0, n_resamples, at_once):
@@ -367,8 +361,7 @@ _OF_MEDIAN = math.sqrt(math.pi / 2)
 
 
 def median_and_interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """The median of positive values and its 95 % interval: Student's t on logarithms, widened by `sqrt(pi / 2)`, as a bootstrap
-    of three repeats is far too sure."""
+    """The median of positive values and its 95 % interval: Student's t on logarithms, widened by `sqrt(pi / 2)`."""
     if not len(values):
         return math.nan, math.nan, math.nan
     logs = np.log(np.asarray(values, np.float64))

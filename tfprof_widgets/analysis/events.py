@@ -1,5 +1,4 @@
-"""Events and how they belong together: the `events` table, launches, thread pools, exchanges, the graph of what started what.
-Source: semantics 2.3."""
+"""Events and how they belong together: the `events` table, launches, thread pools, what started what. Source: semantics 2.3."""
 
 from __future__ import annotations
 
@@ -55,17 +54,8 @@ IMPLICIT_ROOTS = ("FunctionRun", "SessionRun", "RunGraph", "ExecutorState::Proce
 
 KNOWN_HOST_EVENTS = frozenset(
     (
-        "TraceContext",
-        "SessionRun",
-        "FunctionRun",
-        "RunGraph",
-        "RunGraphDone",
-        "TfOpRun",
-        "EagerExecute",
-        "ExecutorState::Process",
-        "ExecutorDoneCallback",
-        "MemoryAllocation",
-        "MemoryDeallocation",
+        *("TraceContext", "SessionRun", "FunctionRun", "RunGraph", "RunGraphDone", "TfOpRun", "EagerExecute"),
+        *("ExecutorState::Process", "ExecutorDoneCallback", "MemoryAllocation", "MemoryDeallocation"),
         "RemotePerfCounter",
         *CAPTURED_FUNCTIONS,
         "ParallelForOp",
@@ -77,21 +67,10 @@ KNOWN_HOST_EVENTS = frozenset(
         "Iterator",
         "Iterator::Prefetch::Generator",
         *_CONSUME,
-        "ParallelInterleaveInitializeInput",
-        "BatchingSessionRun",
-        "ProcessBatch",
-        "OrbaxServing::ProcessBatch",
-        "BrainSessionRun",
-        "ConcatInputTensors",
-        "MergeInputTensors",
-        "ScheduleWithoutSplit",
-        "ScheduleWithSplit",
-        "ScheduleWithEagerSplit",
-        "ASBSQueue::Schedule",
-        "TfrtModelRun",
-        "ServingModelRun",
-        "KernelLaunch",
-        "KernelExecute",
+        *("ParallelInterleaveInitializeInput", "BatchingSessionRun", "ProcessBatch"),
+        *("OrbaxServing::ProcessBatch", "BrainSessionRun", "ConcatInputTensors", "MergeInputTensors"),
+        *("ScheduleWithoutSplit", "ScheduleWithSplit", "ScheduleWithEagerSplit", "ASBSQueue::Schedule"),
+        *("TfrtModelRun", "ServingModelRun", "KernelLaunch", "KernelExecute"),
     )
 )
 """Names XProf gives a type, so that an event of this name is never taken for a kernel launch."""
@@ -134,8 +113,7 @@ def framework_of(trace: Trace) -> Framework:
 
 
 def pool_links(trace: Trace) -> Links:
-    """What leads to work on pools of threads (runs of JAX: the call, else the begin of the work); none in a trace of TensorFlow,
-    which links its threads otherwise."""
+    """What leads to work on pools of threads in runs of JAX: the call, else the begin of the work."""
     none = np.empty(0, np.int64)
     if _REGION_BEGIN not in trace.string_ids or not (is_of_jax(trace) or len(program_calls(trace))):
         return none, none
@@ -164,8 +142,7 @@ def _on_pools(trace: Trace) -> Bool:
 
 
 def _run_links(trace: Trace) -> Links:
-    """The n-th call of a function leads to the n-th run of its program, the outermost events of that on each thread; nothing is
-    linked where a run would begin before its call."""
+    """The n-th call of a function leads to the n-th run of its program; none where a run would begin before its call."""
     numbered = np.unique(trace.keyed_stats("run_id").event)
     numbered = numbered[(trace.int_stat("run_id")[numbered] != _NO_RUN) & _on_pools(trace)[numbered]]
     calls = program_calls(trace)
@@ -177,7 +154,10 @@ def _run_links(trace: Trace) -> Links:
     session[of_run] = trace.session_id[numbered]
     call_of_run = _called(trace, calls, start, program, session)
     known = call_of_run[of_run] >= 0
-    top, first = np.unique(_outermost(trace, numbered[known]), return_index=True)
+    at = numbered[known].copy()
+    while (inner := trace.nesting.parent[at] >= 0).any():  # bounded by the depth of nesting
+        at[inner] = trace.nesting.parent[at[inner]]
+    top, first = np.unique(at, return_index=True)
     return call_of_run[of_run[known]][first], top
 
 
@@ -231,13 +211,6 @@ def _sanitized(name: str) -> str:
     return re.sub(r"[^\w.-]", "_", name).rstrip("_")
 
 
-def _outermost(trace: Trace, rows: Int64) -> Int64:
-    at = rows.copy()
-    while (inner := trace.nesting.parent[at] >= 0).any():  # bounded by the depth of nesting
-        at[inner] = trace.nesting.parent[at[inner]]
-    return at
-
-
 Integers = TypeVar("Integers", Int32, Int64)
 
 _CROWD = 64
@@ -269,8 +242,7 @@ class EventGraph:
         label = np.full(n_nodes + 1, -1, np.int32)
         label[seeds] = labels
         _spread(label, seeds, source[known], target[known], nearest=nearest)
-        reached: Int32 = label[anchor]
-        return reached
+        return label[anchor]
 
 
 def _spread(label: Int32, seeds: Int64, source: Int64, target: Int64, *, nearest: bool) -> None:
@@ -314,8 +286,7 @@ def build_graph(trace: Trace) -> EventGraph:
 
 
 def _enclosing(trace: Trace) -> Int32:
-    """For each event the innermost earlier event of its line that includes it, both ends inclusive; -1 for none. `_a`
-    (asynchronous) events do neither."""
+    """For each event the innermost earlier event of its line that includes it, -1 for none, by none that is asynchronous."""
     is_async = trace.int_stat("_a") != 0 if "_a" in trace.string_ids else np.zeros(trace.n_events, np.bool_)
     if not is_async.any():
         return _touching(trace.nesting.parent, trace.line_id, trace.start_ps, trace.duration_ps)
@@ -343,8 +314,7 @@ def _touching(parent: Int32, line: Int32, start: Int64, duration: Int64) -> Int3
 
 
 def context_ends(trace: Trace) -> tuple[Int64, Int64, Int64]:
-    """Events that produce (`_pt`, `_p`), events that consume (`_ct`, `_c`), and a key of those, then of these, equal within a
-    context of a session and process."""
+    """Events that produce (`_pt`, `_p`), events that consume (`_ct`, `_c`), and a key, equal within a context."""
     pid = np.array([_process_id(trace, plane) for plane in range(len(trace.planes))], np.int64)
     made = np.flatnonzero(trace.has_stat("_p") & trace.has_stat("_pt"))
     used = np.flatnonzero(trace.has_stat("_c") & trace.has_stat("_ct"))

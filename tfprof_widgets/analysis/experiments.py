@@ -45,8 +45,7 @@ def run_frame(runs: Sequence[tuple[str, int, int, int, float]]) -> pd.DataFrame:
 
 
 def rate_table(frame: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
-    """One row per variant in the order given with the columns `TABLE`, nan without runs; `ratio` is the median over repeats of
-    the rate divided by that of the first variant with runs."""
+    """One row per variant with the columns `TABLE`, nan without runs; `ratio` is to the first variant with runs, as median."""
     by_variant = {name: rows.set_index("repeat") for name, rows in frame.groupby("variant", sort=False)}
     first = next((by_variant[name] for name in variants if name in by_variant), None)
     table: list[tuple[Any, ...]] = []

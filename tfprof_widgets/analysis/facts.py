@@ -127,7 +127,6 @@ class Facts:
 
     @cached_property
     def hosts(self) -> pd.DataFrame:
-        """The `hosts` table."""
         path = {} if self.summed is None else self.summed.paths
         return host_table(self.host_facts, self.steps.frame, [path.get(one.host, "") for one in self.host_facts])
 
@@ -182,7 +181,6 @@ class Facts:
 
     @cached_property
     def step_guide(self) -> pd.DataFrame:
-        """The steps in the categories of TensorFlow's guide."""
         return guide_of(self.steps.frame)[list(TABLES["step_guide"].names)]
 
     @property
@@ -454,7 +452,6 @@ class Facts:
 
     @cached_property
     def op_match(self) -> OpMatch:
-        """The graph op of each framework op."""
         from .layers.ops_of_graph import match_ops
 
         named = self.named_scopes
@@ -480,7 +477,6 @@ class Facts:
 
     @cached_property
     def source_lines(self) -> SourceLines:
-        """Time by line of source code."""
         from .source import compute_source_lines
 
         return compute_source_lines(
@@ -494,14 +490,12 @@ class Facts:
 
     @cached_property
     def scopes(self) -> Scopes:
-        """Time by name scope."""
         from .layers.scopes import compute_scopes
 
         return compute_scopes(self.op_scopes, self.op_sums)
 
     @cached_property
     def tf_functions(self) -> pd.DataFrame:
-        """What calls of `tf.function`s cost."""
         from .ops.other import compute_tf_functions, merge_tf_functions
 
         if self.summed is not None:
@@ -510,7 +504,6 @@ class Facts:
 
     @cached_property
     def hlo_ops(self) -> HloOps:
-        """Ops of XLA programs."""
         from .ops.other import compute_hlo_ops
 
         if not self.has_events:
@@ -541,7 +534,6 @@ class Facts:
 
     @cached_property
     def copies(self) -> pd.DataFrame:
-        """The `copies` table."""
         from .ops.other import copy_table
 
         return copy_table(self.copy_runs)
@@ -620,7 +612,6 @@ class Facts:
 
     @cached_property
     def memory_by_op(self) -> OpMemory:
-        """Bytes by the op that allocated them."""
         from .memory.memory import memory_by_op
 
         if self.summed is not None:
@@ -642,7 +633,6 @@ class Facts:
 
     @cached_property
     def input_pipeline(self) -> InputPipeline:
-        """The verdict on the input."""
         from .input.pipeline import compute_input_pipeline
 
         steps = guide_of(self.steps.frame).assign(is_averaged=self.is_averaged)

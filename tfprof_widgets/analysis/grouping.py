@@ -244,7 +244,6 @@ UNIT_TEXTS: dict[int, str] = {
     ComputeUnit.UNKNOWN: "",
 }
 N_UNITS = 6
-"""How many are known."""
 UNIT_RATIOS = {
     "tensor_16bit_ratio": (ComputeUnit.TENSOR_16,),
     "tensor_tf32_ratio": (ComputeUnit.TENSOR_TF32,),
@@ -255,9 +254,7 @@ UNIT_RATIOS = {
 
 
 def on_tensor_cores(unit: npt.NDArray[np.integer]) -> Bool:
-    """Which of some `ComputeUnit`s are Tensor Cores."""
-    found: Bool = (unit >= ComputeUnit.TENSOR_TF32) & (unit <= ComputeUnit.TENSOR_OTHER)
-    return found
+    return (unit >= ComputeUnit.TENSOR_TF32) & (unit <= ComputeUnit.TENSOR_OTHER)
 
 
 def in_16_bits(unit: npt.NDArray[np.integer]) -> Bool:
@@ -290,8 +287,7 @@ def within_data(trace: Trace) -> Bool:
     is_iterator = by_ends(trace, lambda names, _: [name.startswith("Iterator::") for name in names], np.bool_)[
         trace.name_id
     ]
-    found: Bool = data_lines(trace)[trace.line_id] | (nearest_marked(trace.nesting.parent, is_iterator) >= 0)
-    return found
+    return data_lines(trace)[trace.line_id] | (nearest_marked(trace.nesting.parent, is_iterator) >= 0)
 
 
 def data_lines(trace: Trace) -> Bool:

@@ -93,7 +93,6 @@ class Causes(NamedTuple):
     """For how long it did."""
 
     def joined(self, other: Causes) -> Causes:
-        """These, then those."""
         return Causes(*(np.concatenate(both) for both in zip(self, other, strict=True)))
 
     def of(self, wait: Int64) -> Causes:
@@ -166,7 +165,6 @@ def _by_steps(work: Pieces, *, part: UInt8, step: Int64, start_ps: Int64, end_ps
 
 
 def _of_pieces(pieces: Pieces) -> Causes:
-    """The cause of each piece."""
     cause = CATEGORY_CODE[pieces.span_type].astype(np.int64)
     return Causes(np.arange(len(cause)), cause, pieces.start_ps, pieces.end_ps - pieces.start_ps)
 
@@ -209,7 +207,6 @@ def kernel_events(trace: Trace) -> Int64:
 
 
 def launch_calls(trace: Trace, event: Int64) -> tuple[Int64, Int64]:
-    """How some events of devices were launched."""
     call = compute_launches(trace).call_of(event)
     kernels = kernel_events(trace)
     both = np.concatenate([kernels, event])
@@ -253,7 +250,6 @@ class Gaps:
     """Gaps of devices, by device, then time, in a row for each cause; columns of equal length."""
 
     gap: Int64
-    """Number of the gap."""
     plane: Int64
     step: Int64
     """Row of the steps table, -1 between steps."""
@@ -266,7 +262,6 @@ class Gaps:
     duration_ps: Int64
     """For how long it waited for that, within the gap."""
     gap_ps: Int64
-    """How long the whole gap is."""
     kernel: Int64
     """What ends the gap, a row of the trace; -1 for nothing."""
 
@@ -332,7 +327,6 @@ def _is_kernel(parts: UInt8) -> Bool:
 def _gaps(
     trace: Trace, pieces: Pieces, windows: _Gaps, launches: DeviceWork, kernels: DeviceWork, work: HostWork
 ) -> Gaps:
-    """Put pieces of windows together to gaps."""
     window = pieces.step
     is_busy = _is_kernel(pieces.span_type)
     begins = ~is_busy & (np.append(True, is_busy[:-1]) | (window != np.append(-1, window[:-1])))[: len(window)]
@@ -434,17 +428,19 @@ def _launch(trace: Trace, kernel: Int64) -> tuple[Float64, Float64]:
 
 
 def idle_times(trace: Trace, occurrences: Occurrences) -> dict[str, int]:
-    """For how many ps something ran, and could have run, on devices, host threads and on duty, as `device_busy` and
-    `device_window`; see `Idle`."""
+    """For how many ps something ran, and could have run, on devices, host threads and on duty; see `Idle`."""
     devices = trace.on_planes([is_accelerator(plane) for plane in trace.planes])
     stream = devices & on_stream(trace)
     ops, steps = on_core_line(trace, "XLA Ops"), on_core_line(trace, "Steps")
     modules = on_core_line(trace, "XLA Modules")
     on_tpu = trace.on_planes([plane.name.startswith("/device:TPU") for plane in trace.planes])
     kernels = stream & ~on_tpu
+    chosen = ~occurrences.lane_is_device
+    window = (occurrences.lane_last_ps - occurrences.lane_first_ps)[chosen]
+    busy = sum_by(occurrences.lane, occurrences.self_ps, len(chosen))[chosen]
     found = {
         "device": _busy_and_window(trace, kernels | ops, kernels | ops | steps),
-        "host": _host_busy_and_window(occurrences),
+        "host": (int(busy.sum()), int(np.maximum(window, busy).sum())),
         "duty": _busy_and_window(trace, on_duty(trace), ops | modules),
     }
     parts = ("busy", "window")
@@ -463,13 +459,6 @@ def _busy_and_window(trace: Trace, busy: Bool, window: Bool) -> tuple[int, int]:
     inside = busy[rows]
     covered = _covered(owner[inside], trace.start_ps[rows[inside]], trace.ends(rows[inside]), first)
     return covered, int((last - first).sum())
-
-
-def _host_busy_and_window(occurrences: Occurrences) -> tuple[int, int]:
-    chosen = ~occurrences.lane_is_device
-    window = (occurrences.lane_last_ps - occurrences.lane_first_ps)[chosen]
-    busy = sum_by(occurrences.lane, occurrences.self_ps, len(chosen))[chosen]
-    return int(busy.sum()), int(np.maximum(window, busy).sum())
 
 
 def _covered(owner: Int64, start: Int64, end: Int64, first: Int64) -> int:

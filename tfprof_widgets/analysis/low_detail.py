@@ -25,8 +25,7 @@ _LINES = ((DERIVED_LINE_BASE, STEPS), (DERIVED_LINE_BASE + 1, STEP_TIME), (1, LO
 
 
 def low_detail(trace: Trace, steps: Steps, occurrences: Occurrences, pieces: pd.DataFrame) -> Trace:
-    """The trace of one host that travels: each plane's longest events, with steps and `pieces`; `n_occurrences` is 1 and the row
-    of its step, 0 for none."""
+    """The longest events of each plane, with steps and `pieces`; `n_occurrences` is 1 and the row of its step, 0 for none."""
     frame = steps.frame.iloc[: MOST.steps]
     strings = StringTable()
     planes = _home_planes(trace.planes)
@@ -80,7 +79,6 @@ def _with_steps_on(trace: Trace, home: Mapping[str, Plane]) -> Trace:
 
 
 def _assembled(whole: Trace, events: pd.DataFrame, strings: StringTable) -> Trace:
-    """The trace of these events, with the planes and sessions of the whole one."""
     columns = {str(name): events[name].to_numpy(np.int64) for name in events}
     keys, line = np.unique(columns["plane"] * len(_LINES) + columns["line"], return_inverse=True)
     metadata = event_metadata(columns["name"], columns["plane"].astype(np.int32))

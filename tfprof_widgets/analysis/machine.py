@@ -105,14 +105,12 @@ class Finding:
 
     kind: str
     metric: str
-    """The column of the samples."""
     start_ms: float
     end_ms: float
     """After the trace origin, as the samples' `time_ms`."""
     value: float
     unit: str
     text: str
-    """A sentence or two: what was seen, and where to look."""
 
 
 MIN_LEVEL_PCT = 20.0
@@ -135,7 +133,9 @@ _ONE_GPU = re.compile(r"gpu\d+_pct")
 
 def dips(samples: Samples) -> Iterator[Finding]:
     """Where the load of all cores, of this process or of a GPU fell below half of its median, and rose again."""
-    for metric in _metrics(samples):
+    # All cores, this process, and each GPU; their mean where there is only one or they are not separate
+    gpus = [column for column in samples.frame.columns if _ONE_GPU.fullmatch(str(column))]
+    for metric in ["cpu_pct", "process_cpu_pct", *(gpus if len(gpus) > 1 else ["gpu_pct"])]:
         seconds, load = samples.known(metric)
         level = float(np.median(load)) if len(load) else 0.0
         if level < MIN_LEVEL_PCT:
@@ -177,12 +177,6 @@ def late_start(samples: Samples) -> Iterator[Finding]:
         f"{_named(metric)} stayed low for the first {number(delay_s)} s; {number(later)} % are usual later. That is a model "
         "that is traced and compiled, or a first batch that takes long: capture later steps to see the others.",
     )
-
-
-def _metrics(samples: Samples) -> list[str]:
-    """All cores, this process, and each GPU; their mean where there is only one or they are not separate."""
-    gpus = [column for column in samples.frame.columns if _ONE_GPU.fullmatch(str(column))]
-    return ["cpu_pct", "process_cpu_pct", *(gpus if len(gpus) > 1 else ["gpu_pct"])]
 
 
 def _named(metric: str) -> str:
@@ -304,13 +298,8 @@ def find_anomalies(system: pd.DataFrame | None, *, pauses_ms: Sequence[tuple[flo
     samples = Samples.of(system, pauses_ms)
     if samples is None or len(samples.seconds) < MIN_SAMPLES or np.ptp(samples.seconds) < MIN_SECONDS:
         return _frame([])
-    parts: tuple[Callable[[Samples], Iterator[Finding]], ...] = (
-        dips,
-        late_start,
-        choppy_network_in,
-        saturated_network_in,
-        growing_network_out,
-    )
+    parts: tuple[Callable[[Samples], Iterator[Finding]], ...]
+    parts = (dips, late_start, choppy_network_in, saturated_network_in, growing_network_out)
     return _frame([finding for part in parts for finding in part(samples)])
 
 
@@ -332,7 +321,6 @@ class MachineLoad:
     """Means over the samples from the first step to the last, in cores."""
 
     n_cores: int
-    """Cores that the program may run on."""
     own: float
     """Of the process that was profiled."""
     others: float

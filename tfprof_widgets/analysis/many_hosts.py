@@ -49,9 +49,7 @@ class HostPool:
     def __init__(self, n_files: int, *, can_leave: bool = True) -> None:
         self._n_files = n_files
         self.can_start = can_leave and _has_processes()
-        """Whether there can be processes at all."""
         self.n_processes = min(n_cpus(), n_files, _MOST_PROCESSES) if self.can_start else 1
-        """How many read at a time."""
         self._pool: Executor | None = None
 
     def is_worth_it(self, sizes: Iterable[int | None]) -> bool:
@@ -91,7 +89,6 @@ class HostPool:
 
 
 def n_cpus() -> int:
-    """The CPUs that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -126,13 +123,11 @@ class HostRuns(Generic[File, Outcome]):
         failed: Callable[[File, str], Outcome],
         on_done: Callable[[int], None],
     ) -> None:
-        """Say what to run; nothing runs yet."""
         self._function, self._files, self._failed, self._on_done = function, files, failed, on_done
         self._done: dict[int, Outcome] = {}
 
     @property
     def left(self) -> list[int]:
-        """The numbers of the files that are not done."""
         return [number for number in range(len(self._files)) if number not in self._done]
 
     @property
@@ -141,7 +136,6 @@ class HostRuns(Generic[File, Outcome]):
         return [self._done[number] for number in range(len(self._files))]
 
     def here(self) -> None:
-        """Run what is left in this process."""
         for number in self.left:
             self._keep(number, self._function(self._files[number]))
 
@@ -165,7 +159,12 @@ class HostRuns(Generic[File, Outcome]):
         while left := self.left:
             error = self._send(left, pool.executor(), is_own=True)
             if isinstance(error, OSError) and not n_again:
-                return self._without_processes(error)
+                n_left = len(self.left)
+                self.here()
+                return (
+                    f"No process could be started to read hosts ({error}): "
+                    f"{n_left:,} of {len(self._files):,} hosts were read in this one."
+                )
             if error is not None:
                 # They take files in order, so it was at one of the first that are not done; one more was on its way.
                 again = self.left[: pool.n_processes + 1]
@@ -189,14 +188,6 @@ class HostRuns(Generic[File, Outcome]):
                     [number], _ENDED if isinstance(error, BrokenExecutor) else f"{type(error).__name__}: {error}"
                 )
                 executor = None
-
-    def _without_processes(self, error: OSError) -> str:
-        n_left = len(self.left)
-        self.here()
-        return (
-            f"No process could be started to read hosts ({error}): "
-            f"{n_left:,} of {len(self._files):,} hosts were read in this one."
-        )
 
     def _send(self, numbers: Sequence[int], executor: Executor, *, is_own: bool) -> BrokenExecutor | OSError | None:
         """Run files, so many at a time; returns what the executor broke with. An `OSError` is that no process can start."""
@@ -259,7 +250,6 @@ class ReducedHosts:
     notices: tuple[str, ...]
     """What could not be read, and other things to know; one sentence each."""
     n_failed: int = 0
-    """How many files could not be read."""
 
 
 def open_host_file(file: HostFile) -> Opened:
@@ -318,7 +308,6 @@ def _source_map(files: Sequence[HostFile]) -> SourceMap | None:
 def _reduced(
     files: Sequence[HostFile], executor: Executor | None, on_done: Callable[[int], None], notices: list[str]
 ) -> list[tuple[HostSummary, ...] | FailedHost]:
-    """What comes of each file, in their order."""
     runs = HostRuns(reduce_file, files, failed=_failed, on_done=on_done)
     told = ""
     with HostPool(len(files), can_leave=all(map(_is_shared, files))) as pool:
@@ -330,7 +319,12 @@ def _reduced(
             runs.here()
     if told:
         notices.append(without_secrets(told))
-    return _of_one_time(files, runs.outcomes)
+    # Hosts of one file share a clock.
+    origins = [0 if isinstance(one, FailedHost) else one[0].trace.origin_ns for one in runs.outcomes]
+    kept = list(runs.outcomes)
+    for number, reason in other_times(origins).items():
+        kept[number] = _failed(files[number], reason)
+    return kept
 
 
 def _is_shared(file: HostFile) -> bool:
@@ -340,18 +334,6 @@ def _is_shared(file: HostFile) -> bool:
 def _failed(file: HostFile, reason: str) -> FailedHost:
 
     return FailedHost(_name_of(file), without_secrets(reason, file.url))
-
-
-def _of_one_time(
-    files: Sequence[HostFile], done: Sequence[tuple[HostSummary, ...] | FailedHost]
-) -> list[tuple[HostSummary, ...] | FailedHost]:
-    """The same without files of another time than most, which cannot be shown beside them."""
-    # Hosts of one file share a clock.
-    origins = [0 if isinstance(one, FailedHost) else one[0].trace.origin_ns for one in done]
-    kept = list(done)
-    for number, reason in other_times(origins).items():
-        kept[number] = _failed(files[number], reason)
-    return kept
 
 
 def _name_of(file: HostFile) -> str:
@@ -491,19 +473,13 @@ def _unknown(name: str, hosts: tuple[str, ...]) -> str:
 def on_one_clock(
     opened: Opened, reduced: ReducedHosts | None, shift_ps: Mapping[str, int]
 ) -> tuple[Opened, ReducedHosts | None]:
-    """The same with the times of each host moved."""
     if reduced is None:
         return replace(opened, trace=with_clocks_shifted(opened.trace, shift_ps)), None
-    moved = replace(reduced, results=_with_origins_moved(reduced, shift_ps))
-    return replace(opened, trace=moved.results.trace), moved
-
-
-def _with_origins_moved(reduced: ReducedHosts, shift_ps: Mapping[str, int]) -> Analysis:
-    """The results of the hosts whose summaries begin earlier or later."""
     moved = []
     for one in reduced.results.of_hosts.summaries:
         origin_ns = one.trace.origin_ns
         if origin_ns:
             origin_ns += round(shift_ps.get(one.host, 0) / PS_PER_NS)
         moved.append(replace(one, trace=replace(one.trace, origin_ns=origin_ns)))
-    return merge_hosts(moved, source_map=reduced.results.source_map)
+    results = merge_hosts(moved, source_map=reduced.results.source_map)
+    return replace(opened, trace=results.trace), replace(reduced, results=results)

@@ -45,7 +45,6 @@ class OpNames:
 
     @property
     def is_op(self) -> npt.NDArray[np.bool_]:
-        """Whether each string names an op, that is any category but unknown."""
         return np.not_equal(self.category, OpCategory.UNKNOWN)
 
     def of(self, rows: npt.NDArray[np.integer]) -> OpNames:
@@ -76,8 +75,7 @@ _MEMCPY = {
 
 
 def parse_op_names(strings: Sequence[str]) -> OpNames:
-    """Parse each unique name once. Differs from XProf: `EagerService` and compiling are no ops (D15), and CUPTI's `MemcpyH2D` and
-    kin get their meaning in `steps/` (D1)."""
+    """Parse each unique name once. Differs from XProf: compiling is no op (D15), `MemcpyH2D` is of `steps/` (D1)."""
     # More names than are kept would push each other out before any of them is asked for again.
     parse = parse_op_name if len(strings) <= _MOST_KNOWN else parse_op_name.__wrapped__
     # Column by column: a tuple a name, all there at once, would have Python search them for cycles again and again.
@@ -90,7 +88,6 @@ def parse_op_names(strings: Sequence[str]) -> OpNames:
 
 @lru_cache(_MOST_KNOWN)
 def parse_op_name(full: str) -> tuple[OpCategory, str, str]:
-    """Category, op type and op name of one full name."""
     if op := _TF_OP.fullmatch(full):  # as nearly all are
         return OpCategory.TENSORFLOW, intern(op[2]), op[1]
     name, colon, op_type = full.partition(":")
@@ -169,19 +166,8 @@ def _stem(name: str) -> str:
     return name[: begin + 1] if end and begin >= 0 else name
 
 
-def by_op_name(
-    trace: Trace, function: Callable[[list[str], OpNames], _Values], dtype: type, *, among: Bool | Int64 | None = None
-) -> npt.NDArray[Any]:
-    """The same of a function that is given what the names mean, too."""
-    used, parsed = _used(trace, among), parsed_names(trace)
-    if len(used) < len(trace.used_names):
-        parsed = parsed.of(np.searchsorted(trace.used_names, used))
-    return _table(trace, used, function([trace.strings[i] for i in used.tolist()], parsed), dtype)
-
-
 def by_ends(trace: Trace, function: Callable[[list[str], OpNames], _Values], dtype: type) -> npt.NDArray[Any]:
-    """As `by_op_name` of a function that ignores numbers at the end of what is in front of the first slash and behind the last
-    colon: `lstm/step_12/mul_3:Mul` and `lstm/step_7/mul_1:Mul` are one."""
+    """As `by_name`, of a function of what names mean, too, that ignores the numbers in `lstm/step_12/mul_3:Mul`."""
     first, number = _ends(trace)
     values: npt.NDArray[Any] = np.zeros(len(first) + 1, dtype)
     values[:-1] = function([trace.strings[i] for i in trace.used_names[first].tolist()], parsed_names(trace).of(first))
@@ -238,8 +224,7 @@ def _table(trace: Trace, used: Int64, values: _Values, dtype: type) -> npt.NDArr
 def named_like(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:
     """For some events whether their name holds the pattern, to which no number at its end means anything."""
     held = by_stem(trace, lambda names: [bool(pattern.search(name)) for name in names], np.bool_, among=rows)
-    found: Bool = held[trace.name_id[rows]]
-    return found
+    return held[trace.name_id[rows]]
 
 
 _WRAPPERS = re.compile(r"\A(?:(?:p?jit|xla_call|pmap)\([^()/]*\)/|(?:__|a_)?inference_[^/]*/|cluster_\d+(?:_\d+)*/)+")
@@ -258,8 +243,7 @@ def without_calls(op_name: str) -> str:
 
 @lru_cache(maxsize=65536)
 def framework_op(op_name: str, op_type: str) -> tuple[str, str]:
-    """Name (with scopes, behind that of a calling op) and type of a framework op; of several joined by `;` the first, without a
-    type as in semantics 1.7."""
+    """Name and type of a framework op; of several joined by `;` the first, without a type as in semantics 1.7."""
     name = op_name.partition(";")[0].strip().rstrip(":")
     name = _WRAPPERS.sub("", name) or name
     _, kind, _ = parse_op_name.__wrapped__(f"{name}:{op_type}")  # kept here, and asked for nowhere else

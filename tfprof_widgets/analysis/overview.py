@@ -28,16 +28,7 @@ from .steps.categories import GUIDE_PREFIX, STEP_CATEGORIES
 from .steps.spans import MIN_STEPS, Averaged, kinds_of
 from .steps.steps import batch_words, batches_of, ran_on_device
 from .tables import table
-from .verdict import (
-    MARKING,
-    UNTOLD_INPUT,
-    Findings,
-    Verdict,
-    idle_of,
-    judge,
-    op_time_of,
-    suggest_next_steps,
-)
+from .verdict import MARKING, UNTOLD_INPUT, Findings, Verdict, idle_of, judge, op_time_of, suggest_next_steps
 
 BREAKDOWN = table(
     """
@@ -170,12 +161,15 @@ def compute_overview(
     averaged, left_out, _ = facts.averaged_steps
     chosen = steps.frame[averaged]
     times = _step_times(chosen)
-    breakdown = _breakdown(chosen, times["step_time_avg_ms"], STEP_CATEGORIES)
+    breakdown = _breakdown(chosen, times["step_time_avg_ms"])
     judged = _judged(facts, chosen, breakdown, times["step_time_avg_ms"])
+    # Eager share of the op time of host and device; what runs eagerly before the averaged steps runs once
+    shares, sums = facts.op_shares, facts.step_sums if facts.is_averaged.any() else facts.host_sums
+    op_time = op_time_of(shares, shares.spread(sums.by_unit(len(shares.dominant))[2]))
     findings = Findings(
         ratio=judged.ratio,
         device=judged.device,
-        eager=_eager_in_steps(facts),
+        eager={"host": op_time.host_eager_ratio, "device": op_time.device_eager_ratio},
         tf_functions=facts.tf_functions,
         top_ops=_top_ops(facts),
         memory=judge_memory(facts.memory.summary),
@@ -226,7 +220,6 @@ class _Judged(NamedTuple):
 
 
 def _judged(facts: Facts, chosen: pd.DataFrame, breakdown: pd.DataFrame, step_ms: float) -> _Judged:
-    """What limits the averaged steps."""
     kind = "TPU" if "TPU" in facts.environment.device_type else "GPU"
     has_device = ran_on_device(chosen)
     run = Run(facts)
@@ -346,19 +339,12 @@ def _top_ops(facts: Facts) -> pd.DataFrame:
     )
 
 
-def _eager_in_steps(facts: Facts) -> dict[str, float]:
-    """Eager share of the op time of host and device; what runs eagerly before the averaged steps runs once."""
-    shares, sums = facts.op_shares, facts.step_sums if facts.is_averaged.any() else facts.host_sums
-    op_time = op_time_of(shares, shares.spread(sums.by_unit(len(shares.dominant))[2]))
-    return {"host": op_time.host_eager_ratio, "device": op_time.device_eager_ratio}
-
-
-def _breakdown(chosen: pd.DataFrame, average: float, categories: Sequence[str], *, prefix: str = "") -> pd.DataFrame:
-    columns = chosen[[f"{prefix}{category}_ms" for category in categories]]
-    ms = columns.mean().to_numpy() if len(columns) else np.zeros(len(categories))
-    std = columns.std(ddof=1).to_numpy() if len(columns) > 1 else np.zeros(len(categories))
-    ratio = ms / average if average else np.zeros(len(categories))
-    return pd.DataFrame({"category": list(categories), "ms": ms, "std_ms": std, "ratio": ratio})
+def _breakdown(chosen: pd.DataFrame, average: float) -> pd.DataFrame:
+    columns, nothing = chosen[[f"{category}_ms" for category in STEP_CATEGORIES]], np.zeros(len(STEP_CATEGORIES))
+    ms = columns.mean().to_numpy() if len(columns) else nothing
+    std = columns.std(ddof=1).to_numpy() if len(columns) > 1 else nothing
+    ratio = ms / average if average else nothing
+    return pd.DataFrame({"category": list(STEP_CATEGORIES), "ms": ms, "std_ms": std, "ratio": ratio})
 
 
 def _detail(frame: pd.DataFrame, breakdown: pd.DataFrame, limiter: str, left_out: str) -> str:

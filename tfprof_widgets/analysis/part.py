@@ -20,7 +20,6 @@ from .ops.kernels import Kernels
 from .ops.ops import OpSums, by_type, sums_of_units
 
 OpRows = Literal["op", "type"]
-"""What a row of the op statistics stands for."""
 _MOST_NAMED = 10
 _FOREVER_PS = 2**62
 
@@ -94,7 +93,6 @@ class Part(Facts):
 
     @cached_property
     def events(self) -> pd.DataFrame:
-        """The events that overlap the part."""
         trace = self.trace
         is_point = (trace.duration_ps == 0) & (trace.start_ps >= self.low_ps)
         is_inside = (trace.start_ps < self.high_ps) & ((trace.end_ps > self.low_ps) | is_point)
@@ -109,7 +107,6 @@ class Selection:
     """
 
     results: Analysis
-    """The analyses of the whole profile."""
     time_range_ps: tuple[int, int] | None
     """Picoseconds after the trace origin, exact; None for the whole capture."""
     op_names: tuple[str, ...]

@@ -138,7 +138,6 @@ class FramePlaces:
     is_optimizer: Bool
     is_metric: Bool
     is_loss: Bool
-    """Whether a loss or a metric makes it."""
 
 
 def bucket_of_file(path: str) -> str:
@@ -152,8 +151,7 @@ def bucket_of_file(path: str) -> str:
 
 
 def frame_places(table: FrameTable) -> FramePlaces:
-    """What each frame stands for, library code being of the user's line that called it; `fit` and its kin are looked into for
-    optimizer, losses and metrics (buckets) and layers, models for their layers."""
+    """What each frame stands for: library code is of the user's line that called it; `fit` and its kin are looked into."""
     n = len(table.parent)
     user, bucket, is_of_layer, flags = [-1] * n, [""] * n, [False] * n, [(False,) * 6] * n
     of_file = {path: _of_file(path) for path in dict.fromkeys(table.path)}

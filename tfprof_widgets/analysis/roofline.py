@@ -67,8 +67,7 @@ _WIDE = (12, 18)
 
 
 def of_other_width(trace: Trace, occurrences: Occurrences, rows: Int64) -> tuple[Bool, Bool]:
-    """For some executions whether the kernel's name is of a product of 8 bits or fewer, and whether the op computes in such a
-    width or on 64 bits."""
+    """For some executions whether the kernel's name is of a product of 8 bits or fewer, and whether the op's width is another."""
     event = occurrences.event[rows]
     narrow, wide = (named_like(trace, event, pattern) for pattern in (_EIGHT_BITS, SIXTY_FOUR))
     unit = occurrences.op[rows] - occurrences.n_ops
@@ -137,8 +136,7 @@ _TENSOR_CLOCKS: dict[tuple[object, object], tuple[tuple[re.Pattern[str], float],
     (9, 0): ((re.compile(r"\bNVL\b"), 1545 / 1785), (re.compile(""), 1830 / 1980)),
     (10, 0): ((re.compile(r"\bB200\b"), 1855 / 1965),),
 }
-"""At which part of the highest clock the data sheet has Tensor Cores work, by the first pattern in the card's name; unknown
-without one; other architectures work at all of it."""
+"""The part of the highest clock at which Tensor Cores work, by the first pattern in the card's name; all of it for others."""
 _HALF_RATE = re.compile(r"GeForce|\bA10G\b|\bL[24]0\b")
 """Cards that add up products of 16 bits in 32 bits at half the rate of others of their architecture."""
 _WITHOUT_TENSOR_CORES = re.compile(r"\bGTX 16\d\d\b|\bMX\d{3}\b|\bT(?:4|5|6|10|12|20)[05]0\b")
@@ -199,7 +197,6 @@ def _number(stats: Mapping[str, object], name: str) -> float:
 
 _PS_PER_S = 1e12
 UNIT_PS = [f"unit_{unit}_ps" for unit in range(N_UNITS)]
-"""Columns: the time on each `ComputeUnit`."""
 
 
 def work_of(trace: Trace, occurrences: Occurrences, flops: Float64, n_bytes: Float64, span_type: UInt8) -> pd.DataFrame:
@@ -403,6 +400,9 @@ def _table(sums: pd.DataFrame, *, name: object, op_name: object = "", layer: obj
     units = sums[UNIT_PS].to_numpy()
     unit = np.where(units.any(axis=1), units.argmax(axis=1), ComputeUnit.UNKNOWN)
     texts = pd.DataFrame({"name": name, "op_name": op_name, "layer": layer}, index=sums.index, dtype=object)
+    bound = np.where(sums["computing_ps"] > sums["least_ps"] / 2, "compute", "memory").astype(object)
+    bound[sums["cached_ps"].to_numpy() > sums["judged_ps"].to_numpy()] = "cache"
+    bound[(sums["least_ps"] + sums["cached_ps"]).to_numpy() == 0] = ""
     numbers = pd.DataFrame(
         {
             "unit": [UNIT_TEXTS[one] for one in unit.tolist()],
@@ -417,15 +417,8 @@ def _table(sums: pd.DataFrame, *, name: object, op_name: object = "", layer: obj
             "intensity": intensity,
             "mfu_ratio": known("peak_ps", "peaked_ps") / sums["peaked_ps"],
             "roof_ratio": known("least_ps", "judged_ps") / sums["judged_ps"],
-            "bound": _bound(sums),
+            "bound": bound,
         },
         index=sums.index,
     )
     return pd.concat([texts, numbers], axis=1)[list(ROOFLINE.names)].reset_index(drop=True)
-
-
-def _bound(sums: pd.DataFrame) -> np.ndarray:
-    bound = np.where(sums["computing_ps"] > sums["least_ps"] / 2, "compute", "memory").astype(object)
-    bound[sums["cached_ps"].to_numpy() > sums["judged_ps"].to_numpy()] = "cache"
-    bound[(sums["least_ps"] + sums["cached_ps"]).to_numpy() == 0] = ""
-    return bound

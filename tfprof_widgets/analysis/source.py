@@ -115,7 +115,8 @@ def sampled_lines(trace: Trace, source_map: SourceMap) -> pd.DataFrame:
         return typed_table([], _LINE_TYPES)
     frame = source_map.samples["frame"].to_numpy()[inside]
     own_ps = np.append(np.diff(time_ps), 0)
-    session = _session_of(trace, time_ps)
+    starts = np.sort(np.array([session.start_ps for session in trace.sessions], np.int64))
+    session = np.searchsorted(starts, time_ps, side="right")
     own_ps[np.flatnonzero(np.diff(session))] = 0
     table = source_map.frames.join(source_map.files[["file"]].rename(columns={"file": "path"}), on="file")
     table["path"] = table["path"].astype(object).fillna("")
@@ -131,8 +132,7 @@ def sampled_lines(trace: Trace, source_map: SourceMap) -> pd.DataFrame:
 
 
 def sampled_frames(trace: Trace, source_map: SourceMap) -> dict[str, int]:
-    """For each type of eager op a frame, `UNKNOWN_LINE` or `SEVERAL_LINES`: by samples within its executions, as the nearest ones
-    would favour long lines, else by the call of `fit` and its kin."""
+    """For each type of eager op a frame, `UNKNOWN_LINE` or `SEVERAL_LINES`, by samples, else by the call of `fit` and its kin."""
     if source_map.samples.empty and source_map.calls.empty:
         return {}
     time_ps, inside = _times(trace, source_map)
@@ -198,11 +198,6 @@ def _after_origin(trace: Trace, time_ns: Int64) -> Int64:
     origin_ns = np.int64(min(trace.origin_ns, 2**63 - 1))  # a damaged file may say anything
     far = np.abs(time_ns - origin_ns) > 2**53  # 104 days; no overflow below
     return np.where(far, -1, time_ns - origin_ns) * 1000
-
-
-def _session_of(trace: Trace, time_ps: Int64) -> Int64:
-    starts = np.sort(np.array([session.start_ps for session in trace.sessions], np.int64))
-    return np.searchsorted(starts, time_ps, side="right")
 
 
 def _one_per_line(source_map: SourceMap) -> Int64:
@@ -438,8 +433,7 @@ class SourceLines:
     """One row per side and entry, `SOURCE_LINES`, devices first, by self time falling; three times add up to `self_time_us`;
     `file` is a path, or a cell as the notebook shows it if unambiguous."""
     entries: pd.DataFrame
-    """`file, line, function, code, bucket`: a line of code (`bucket` "") or a bucket (`line` 0, `file` ""), most costly first;
-    `file` is the path."""
+    """`file, line, function, code, bucket`: a line of code (`bucket` "") or a bucket (`line` 0, `file` ""), most costly first."""
     op_entry: Int32
     """For each framework op its row in `entries`."""
     op_phase: UInt8
@@ -464,8 +458,7 @@ def compute_source_lines(
     scopes: OpScopes | None = None,
     match: OpMatch | None = None,
 ) -> SourceLines:
-    """Charge every framework op to a line of the user's code or a named bucket, by the first rule of semantics 14 that applies;
-    graphs of a dataset's functions are charged to the line of the lambda."""
+    """Charge every framework op to a line of the user's code or a named bucket, by the first rule of semantics 14."""
     source_map = source_map or empty_source_map()
     charges = charge_ops(trace, shares, source_map, scopes=scopes, match=match)
     order, charges = _costly_first(charges, sums.self_us)

@@ -147,8 +147,7 @@ def _column(frames: Sequence[PackedFrame], name: str) -> pd.Series[Any]:
 
 
 class Stack(dict[str, pd.DataFrame]):
-    """The tables of all hosts by name, one below the other, made when asked for; rows that are referred to are of the stack,
-    times after the common origin."""
+    """The tables of all hosts by name, one below the other; references are to rows of the stack, times after one origin."""
 
     def __init__(
         self, hosts: Sequence[Mapping[str, PackedFrame]], n_sessions: Sequence[int], shift_ps: Sequence[int]
@@ -179,7 +178,6 @@ class Stack(dict[str, pd.DataFrame]):
 
 
 def united(frame: pd.DataFrame, keys: Sequence[str], rules: Mapping[str, str]) -> tuple[pd.DataFrame, Int64]:
-    """Rows with the same keys as one."""
     firsts = [name for name, rule in rules.items() if rule == "first" and frame[name].dtype == np.object_]
     known = frame.assign(**{name: frame[name].where(frame[name] != "", None) for name in firsts})
     groups = known.groupby(list(keys), sort=False)
@@ -218,7 +216,6 @@ class HostSummary:
     n_all: Mapping[str, int]
     """How many rows a table has on the host, for those that are cut."""
     sums: Mapping[str, int]
-    """What is added up over all hosts."""
     facts: Mapping[str, str]
     """What the capture recorded of the machine, see `compute_environment`."""
     framework: Framework
@@ -294,7 +291,6 @@ class HostSums:
 
     @property
     def framework(self) -> Framework:
-        """That of the first host on which it is not TensorFlow."""
         return next((one.framework for one in self.summaries if one.framework != "TensorFlow"), "TensorFlow")
 
     def no_events(self, what: str) -> TfProfError:

@@ -87,7 +87,14 @@ def left_out(summaries: Sequence[HostSummary], sums: Mapping[str, int]) -> tuple
 def _sentences(summaries: Sequence[HostSummary], sums: Mapping[str, int]) -> Iterator[str]:
     listed = "that took most time are listed, the time of the others is in the row"
     yield from _cut(summaries, "steps", MOST.steps, "ran more steps", "the first {}")
-    yield from _outlined_steps(summaries, sums)
+    cut = [one for one in summaries if one.sums["n_outlined"]]
+    if cut:
+        n_steps = sum(len(one.tables["steps"]) for one in summaries)
+        yield (
+            f"{_of(cut, summaries)} ran steps of more parts than the timeline of a reduced profile has: it "
+            f"outlines {sums['n_outlined']:,} of {plural(n_steps, 'step')}, and draws all in {sums['n_drawn']:,} parts in "
+            f"place of {sums['n_pieces']:,}, at most {MOST.pieces} a step and {MOST.host_pieces:,} a host."
+        )
     yield from _cut(summaries, "units", MOST.units, "ran more ops", f"the {{}} {listed} {OTHER_OPS!r}")
     yield from _cut(summaries, "kernels", MOST.kernels, "ran more kernels", f"the {{}} {listed} {OTHER_KERNELS!r}")
     told = "with the most exposed time are listed, the others are in the row"
@@ -95,7 +102,13 @@ def _sentences(summaries: Sequence[HostSummary], sums: Mapping[str, int]) -> Ite
     told = "that allocated most are told apart, the bytes of the others are those of"
     told = f"the {{}} {told} {OTHER_OPS!r}"
     yield from _cut(summaries, "memory_ops", MOST.ops, "allocated memory for more ops", told)
-    yield from _cut_texts(summaries)
+    n_cut = sum(n_shortened(one.tables["hlo_ops"]["expression"].tolist()) for one in summaries)
+    if n_cut:
+        n_all = sum(len(one.tables["hlo_ops"]) for one in summaries)
+        yield (
+            f"Of {n_cut:,} of {plural(n_all, 'HLO op')} only the first {MOST.expression:,} characters of their text "
+            f"are here; they end in {CUT!r}."
+        )
     n_other = sum(bool((one.tables["communication"]["name"] == OTHER_EXCHANGES).any()) for one in summaries)
     if n_other:
         yield f"The exchanges with the least exposed time of {plural(n_other, 'host')} are in rows named {OTHER_EXCHANGES!r}."
@@ -111,27 +124,6 @@ def _cut(summaries: Sequence[HostSummary], name: str, most: int, did: str, told:
         whole = f"{min(n):,}" if min(n) == max(n) else f"{min(n):,} to {max(n):,}"
         told = told.format(f"{most:,} of {whole}")
         yield f"{_of(cut, summaries)} {did} than a reduced profile has: {told}."
-
-
-def _outlined_steps(summaries: Sequence[HostSummary], sums: Mapping[str, int]) -> Iterator[str]:
-    cut = [one for one in summaries if one.sums["n_outlined"]]
-    if cut:
-        n_steps = sum(len(one.tables["steps"]) for one in summaries)
-        yield (
-            f"{_of(cut, summaries)} ran steps of more parts than the timeline of a reduced profile has: it "
-            f"outlines {sums['n_outlined']:,} of {plural(n_steps, 'step')}, and draws all in {sums['n_drawn']:,} parts in "
-            f"place of {sums['n_pieces']:,}, at most {MOST.pieces} a step and {MOST.host_pieces:,} a host."
-        )
-
-
-def _cut_texts(summaries: Sequence[HostSummary]) -> Iterator[str]:
-    n_cut = sum(n_shortened(one.tables["hlo_ops"]["expression"].tolist()) for one in summaries)
-    if n_cut:
-        n_all = sum(len(one.tables["hlo_ops"]) for one in summaries)
-        yield (
-            f"Of {n_cut:,} of {plural(n_all, 'HLO op')} only the first {MOST.expression:,} characters of their text "
-            f"are here; they end in {CUT!r}."
-        )
 
 
 def _of(cut: Sequence[HostSummary], summaries: Sequence[HostSummary]) -> str:

@@ -115,7 +115,6 @@ class Sent:
     dtype: str
     """Of the typed array that it is there; "" where a row is an object."""
     is_sometimes: bool
-    """Whether some rows come without it."""
     is_nullable: bool
     """Whether null stands for what is not known."""
 
@@ -132,7 +131,6 @@ class Table:
     sent: tuple[Sent, ...] = ()
     """What the browser gets of it."""
     read: Callable[[Any], pd.DataFrame] = attrgetter("frame")
-    """Gives it, from the analyses of a run."""
     files: Mapping[str, Callable[[Any], pd.DataFrame]] = field(default_factory=dict)
     """From the name of each file that holds it to what gives its rows."""
     file_columns: tuple[Column, ...] = ()
@@ -151,7 +149,6 @@ class Table:
 
     @property
     def docstring(self) -> str:
-        """That of a property that gives it."""
         return "\n\n".join(filter(None, (f"A table: a row is {self.row}.", self.note, self._listed)))
 
     @property

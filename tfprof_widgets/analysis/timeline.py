@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -91,12 +91,16 @@ class Flows:
 
 def compute_flows(trace: Trace) -> Flows:
     """Find what made what start, within each session of each host: ids mean nothing beyond it."""
-    producers, pools = _context_flows(trace)
+    made, used, key = context_ends(trace)
+    producer, consumer = _pairs(trace, made, used, key)
+    of_pool = np.zeros(trace.n_events, np.bool_)
+    of_pool[made] = int_stat_at(trace, "_pt", made) == _POOL_CONTEXT
+    is_pool = of_pool[producer]
     found: list[tuple[int, Links]] = [
         (_LAUNCH, launch_links(trace)),
-        (_PRODUCER, producers),
+        (_PRODUCER, (producer[~is_pool], consumer[~is_pool])),
         (_PRODUCER, told_links(trace)),
-        (_POOL, pools),
+        (_POOL, (producer[is_pool], consumer[is_pool])),
         (_TF_DATA, _element_flows(trace)),
         (_SEND_RECV, _tensor_flows(trace)),
     ]
@@ -126,16 +130,6 @@ def _names(trace: Trace, events: Int32) -> pd.Categorical:
     used, codes = unique_codes(trace.name_id[events])
     labels = pd.Index([trace.strings[i] for i in used.tolist()], dtype=object)
     return pd.Categorical.from_codes(codes, categories=labels)
-
-
-def _context_flows(trace: Trace) -> tuple[Links, Links]:
-    """Producers to consumers of the same context: those of the runtime, and those of thread pools."""
-    made, used, key = context_ends(trace)
-    source, target = _pairs(trace, made, used, key)
-    of_pool = np.zeros(trace.n_events, np.bool_)
-    of_pool[made] = int_stat_at(trace, "_pt", made) == _POOL_CONTEXT
-    is_pool = of_pool[source]
-    return (source[~is_pool], target[~is_pool]), (source[is_pool], target[is_pool])
 
 
 def told_links(trace: Trace) -> Links:
@@ -183,8 +177,7 @@ def _pairs(trace: Trace, made: Int64, used: Int64, key: Int64) -> Links:
 
 
 def _element_flows(trace: Trace) -> Links:
-    """From where a tf.data stage made an element (`...Produce`) to where it was taken (`...Consume`), by (session, stage,
-    element). Source: semantics 8.2."""
+    """From where a tf.data stage made an element to where it was taken, by (session, stage, element). Source: semantics 8.2."""
     none = np.empty(0, np.int64)
     if "element_id" not in trace.string_ids:
         return none, none
@@ -233,8 +226,7 @@ def _producing_stages(trace: Trace, made: Int64) -> Links:
 
 
 def _tensor_flows(trace: Trace) -> Links:
-    """From the op that sent a tensor to the one that received it: by ops at both ends, or by name but for a prefix, in order of
-    equal counts or next in time."""
+    """From the op that sent a tensor to the one that received it: by ops at both ends, or by name but for a prefix."""
     is_send = _ends_with(trace, ("Send", "HostSend"))
     is_receive = _ends_with(trace, ("Recv", "HostRecv"))
     sent, received = np.flatnonzero(is_send[trace.name_id]), np.flatnonzero(is_receive[trace.name_id])
@@ -246,9 +238,7 @@ def _tensor_flows(trace: Trace) -> Links:
     has_ends = (start >= 0) & (end >= 0)
     name = by_name(trace, _tensor_codes, np.int64, among=both)[trace.name_id[both]]
     key, n = dense_codes(
-        trace.session_id[both].astype(np.int64),
-        np.where(has_ends, start, name),
-        np.where(has_ends, end, -1),
+        trace.session_id[both].astype(np.int64), np.where(has_ends, start, name), np.where(has_ends, end, -1)
     )
     return _in_turn(trace, sent, received, key, n)
 
@@ -284,17 +274,13 @@ def _in_turn(trace: Trace, sent: Int64, received: Int64, key: Int64, n_keys: int
         prefers_later=False,
     )
     matched = found >= 0
-    return (
-        np.append(left, sent[odd_sent[found[matched]]]),
-        np.append(right, received[odd_received[matched]]),
-    )
+    return (np.append(left, sent[odd_sent[found[matched]]]), np.append(right, received[odd_received[matched]]))
 
 
 def _by_key_and_time(trace: Trace, rows: Int64, key: Int64, is_kept: npt.NDArray[np.bool_]) -> Int64:
     kept = is_kept[key]
     rows, key = rows[kept], key[kept]
-    ordered: Int64 = rows[np.lexsort((trace.start_ps[rows], key))]
-    return ordered
+    return rows[np.lexsort((trace.start_ps[rows], key))]
 
 
 _BUFFERS = {
@@ -405,24 +391,12 @@ def compute_counters(
         *_of_devices(trace, memory.allocators),
         *_of_system(system),
     ]
-    names = _distinct([counter.name for counter in found])
-    return Counters(
-        tuple(
-            Counter(name, counter.unit, counter.kind, counter.time_ps, counter.value, counter.before)
-            for name, counter in zip(names, found, strict=True)
-            if len(counter.time_ps)
-        )
-    )
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Names that come again get a number."""
     seen: dict[str, int] = {}
-    result = []
-    for name in names:  # bounded by the number of counters
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name} {seen[name]}")
-    return result
+    named = []
+    for one in found:  # names that come again get a number
+        n = seen[one.name] = seen.get(one.name, 0) + 1
+        named.append(one if n == 1 else replace(one, name=f"{one.name} {n}"))
+    return Counters(tuple(one for one in named if len(one.time_ps)))
 
 
 def _of_memory(memory: MemoryProfile) -> Iterator[Counter]:

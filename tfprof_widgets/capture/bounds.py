@@ -35,8 +35,7 @@ class BuildingWatch:
     def __init__(self, stacks: Callable[[], Mapping[int, FrameType]] = running_frames) -> None:
         self._stacks = stacks
         self._calls: dict[int, FrameType | None] = {}
-        """The tracing call of each thread; a frame keeps alive what its function holds, but the id of one that is gone is
-        reused at once."""
+        """The tracing call of each thread: kept as a frame, as the id of one that is gone is reused at once."""
 
     def look(self) -> Building:
         """Whether a function is being traced or compiled now."""
@@ -52,8 +51,7 @@ class BuildingWatch:
 
 
 def traced_us() -> int | None:
-    """How long TensorFlow has traced functions in this process, in us, by its own counter; None without one. Reading
-    takes 0.4 us."""
+    """How long TensorFlow has traced functions in this process, in us, by its own counter; None without one."""
     if "tensorflow" not in sys.modules:
         return 0
     counter = _tracing_counter()
@@ -172,8 +170,7 @@ class FileRate:
 
 
 class BoundWatch:
-    """Estimates a session's file size on a thread of its own, from the growth of the C heap, and calls `on_bound(kind)`
-    once; its caller measures the real file and may go on with what `learn` makes of it."""
+    """Estimates a session's file size on a thread of its own, from the growth of the C heap, and calls `on_bound(kind)` once."""
 
     def __init__(
         self,
@@ -299,8 +296,7 @@ class _MallInfo2(ctypes.Structure):
 
 
 def heap_reader() -> Callable[[], int]:
-    """A function that reads the bytes in use of the C heap in microseconds; without glibc >= 2.33 the resident set, large
-    arrays too."""
+    """A function that reads the bytes in use of the C heap; without glibc >= 2.33 the resident set, large arrays too."""
     try:
         mallinfo2 = ctypes.CDLL(None).mallinfo2
     except (OSError, AttributeError, TypeError):

@@ -144,12 +144,8 @@ class WindowControl:
         is_last = self.selection is not None and step.is_selectable and not self.selection.continues(next_number)
         if is_last or self._pending is not None:
             run_shielded(lambda: self._close(window_id))
-        elif self._is_long and not self.open_steps:
+        elif (self.selection is None and self.keeper.session_seconds >= LONGEST_SESSION_S) and not self.open_steps:
             run_shielded(lambda: self._go_on(window_id))
-
-    @property
-    def _is_long(self) -> bool:
-        return self.selection is None and self.keeper.session_seconds >= LONGEST_SESSION_S
 
     def steps_here(self) -> list[OpenStep]:
         """The steps in progress on this thread, in no order."""

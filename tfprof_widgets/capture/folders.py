@@ -1,5 +1,4 @@
-"""A capture's files on disk, and the profiler's lines on standard error, which a kernel's descriptor diverts at start and
-stop."""
+"""A capture's files on disk, and the profiler's lines on standard error, diverted at start and stop."""
 
 from __future__ import annotations
 
@@ -142,8 +141,7 @@ _level: int | None = None
 
 @contextlib.contextmanager
 def without_profiler_lines() -> Iterator[None]:
-    """Leave the profiler's own lines out of the block's output, where the descriptor can be diverted or the log asked;
-    never raises."""
+    """Leave the profiler's own lines out of the block's output, where that can be done; never raises."""
     if not _lock.acquire(blocking=False):
         yield
         return

@@ -96,8 +96,7 @@ KINDS = {"train": "train", "test": "test", "predict": "test_predict"}
 
 
 class StepMarks:
-    """Turns the hooks of a `fit`, `evaluate` or `predict` call into steps from batch begin to batch begin, the last of an
-    epoch to its end; end hooks run on another thread and are not used."""
+    """Turns the hooks of a `fit`, `evaluate` or `predict` call into steps from batch begin to batch begin."""
 
     def __init__(self, taker: Capture | StepNotes) -> None:
         self.failure: Failure | None = None
@@ -112,8 +111,7 @@ class StepMarks:
         self._ended_epoch: int | None = None
 
     def begin_phase(self, kind: str, model: Any, n_batches: int | None) -> None:
-        """Begin a loop over batches (within another one: validation); only TensorFlow's backend computes before the call
-        returns, others have no steps."""
+        """Begin a loop over batches (within another one: validation); backends other than TensorFlow's have no steps."""
         if unrecorded := unrecorded_by(model):
             self._taker.note_unrecorded(unrecorded)
             return
@@ -251,8 +249,7 @@ class StepMarks:
 
 
 class _Phase:
-    """One loop over batches, and a watch on the model's function for one; without a known last batch, validation steps
-    end with their computation, and the last training step lasts until the next hook."""
+    """One loop over batches, and a watch on the model's function for one; validation steps end with their computation."""
 
     def __init__(self, kind: str, *, is_inner: bool, n_batches: int | None) -> None:
         self.kind = kind
@@ -263,14 +260,12 @@ class _Phase:
         self.first_batch = 0
         self.last_batch = -1
         self.is_watched = False
-        """Whether `computed` is called after each computation."""
         self.n_batches = n_batches
         """Of an epoch; None where Keras does not know."""
         self._model: Any = None
         self.iterator: weakref.ref[Any] | None = None
         """The iterator of the latest batches, where tf.data can be asked how long it was waited for."""
         self.n_elements = 0
-        """Number of elements that it has given."""
         self._kept: Any = None
         """The iterator itself, as Keras releases it before the last batches of an epoch are asked about."""
 
@@ -282,8 +277,7 @@ class _Phase:
             self.last_batch += max(min(int(per_call), left), 1) - 1
 
     def watch(self, model: Any, computed: Callable[[int, Any], None], failed: Callable[[BaseException], None]) -> None:
-        """Call `computed` after each computation of a batch, with its time in ns and its argument (an iterator), and
-        `failed` after one that raised."""
+        """Call `computed` after each computation of a batch, with its time in ns and its iterator, else `failed`."""
         self._model = model
         function = getattr(model, self._function_name, None)
         if callable(function) and not isinstance(function, _WatchedFunction):

@@ -29,8 +29,7 @@ usual on a busy GPU. Source: nvml.h, nvmlClocksThrottleReason*."""
 
 
 class GpuReader:
-    """Reads every GPU, numbered as by `nvidia-smi`: `pct` is the share of time with a kernel, over NVML's last 0.2 to 1
-    s, `memory_bytes` what all processes hold; NaN where unknown."""
+    """Reads every GPU, numbered as by `nvidia-smi`: `pct` is the share of time with a kernel, `memory_bytes` of all processes."""
 
     def __init__(self) -> None:
         self._nvml: Any = None
@@ -104,8 +103,7 @@ _MOST = 1_000
 
 
 class Children:
-    """Running processes below this one; those of the main thread are looked up each time, of all threads (15 us each)
-    once a second."""
+    """Running processes below this one; those of other threads than the main one are looked up once a second (15 us each)."""
 
     def __init__(self, root: Path = Path("/proc")) -> None:
         self._root = root
@@ -150,17 +148,10 @@ class Children:
 
 
 BASE_COLUMNS = (
-    "cpu_pct",
-    "process_cpu_pct",
-    "rss_bytes",
-    "disk_read_bytes",
-    "disk_write_bytes",
-    "net_recv_bytes",
+    *("cpu_pct", "process_cpu_pct", "rss_bytes", "disk_read_bytes", "disk_write_bytes", "net_recv_bytes"),
     "net_sent_bytes",
 )
-"""Columns before those of the cores."""
 LAST_COLUMNS = ("memory_available_bytes", "n_threads", "children_cpu_pct")
-"""Columns behind those of the cores."""
 _N_CPU_TIMES = 8
 """user, nice, system, idle, iowait, irq, softirq, steal; the guests' time behind them is in user already."""
 _SECTOR_BYTES = 512
@@ -169,8 +160,7 @@ _SLACK_BYTES = 4096
 
 
 class MachineReader:
-    """Reads a row of loads since the row before, and disk and network since the reader was made; `counters` are this
-    machine's by default."""
+    """Reads a row of loads since the row before, and disk and network since the reader was made."""
 
     def __init__(self, counters: ProcCounters | PsutilCounters | None = None) -> None:
         self._counters = counters or (
@@ -221,8 +211,7 @@ class MachineReader:
 
 
 class ProcCounters:
-    """Five files below `root`, /proc by default, held open: 0.1 to 0.4 ms of CPU a row for these `cpus` (None: all), a
-    third of psutil's."""
+    """Five files below `root` (/proc), held open: 0.1 to 0.4 ms of CPU a row for these `cpus`, a third of psutil's."""
 
     def __init__(self, root: Path = Path("/proc"), cpus: AbstractSet[int] | None = None) -> None:
         self._children = Children(root)
@@ -275,7 +264,6 @@ class ProcCounters:
         return float(content[begin:].split(None, 2)[1]) * 1024 if begin >= 0 else float("nan")
 
     def close(self) -> None:
-        """Close the files."""
         for file in self._files.values():
             file.close()
 
@@ -489,7 +477,6 @@ class SystemSampler:
 
 
 def is_core(column: str) -> bool:
-    """Whether a column is the load of one core: `cpu3_pct`."""
     return column.startswith("cpu") and column.endswith("_pct") and column[3:-4].isdigit()
 
 
@@ -657,8 +644,7 @@ class MachineRows:
         return [float(row.get(name, "nan")) for name in SAMPLE_COLUMNS]
 
     def memory(self) -> dict[str, float]:
-        """`rss_bytes` and `tf_bytes` now, in some 30 us; only once the program has used its devices, as asking TensorFlow
-        begins their use and fixes their memory limits."""
+        """`rss_bytes` and `tf_bytes` now; only once the program has used its devices, as asking TensorFlow begins their use."""
         self._tf_bytes = _allocated_bytes()
         return {"rss_bytes": self._sampler.rss_bytes(), "tf_bytes": self._tf_bytes}
 

@@ -133,8 +133,7 @@ BFC_VARIABLE = "TF_CPU_ALLOCATOR_USE_BFC"
 
 
 def enable_cpu_memory_recording() -> bool:
-    """Ask TensorFlow to record every CPU tensor allocation, unless the user has set the variable; works until its first
-    op runs, when it chooses the CPU allocator."""
+    """Ask TensorFlow to record every CPU tensor allocation, unless the user has set the variable; before its first op."""
     return os.environ.setdefault(BFC_VARIABLE, "true").strip().lower() in ("1", "true", "t", "yes", "y")
 
 
@@ -151,14 +150,12 @@ _Row = tuple[int, str, int, int, Phase]
 
 
 class StepTimes:
-    """Takes up the duration of every marked step of a capture, on any thread; above a bound, one each for steps inside
-    and outside windows, every second one is dropped."""
+    """Takes up the duration of every marked step, on any thread; above a bound every second one is dropped."""
 
     def __init__(self, *, max_steps: int = MAX_STEPS) -> None:
         self._inside, self._outside = _Kept(max_steps // 2), _Kept(max_steps // 2)
         self.latest: list[tuple[int, str, int, int, Phase]] = []
-        """Steps not yet among the others, as an append is all that a step pays: number, name of the marker, Unix time of
-        its begin, duration, phase."""
+        """Steps not yet among the others, as an append is all that a step pays: number, name, Unix time, duration, phase."""
         self._lock = threading.Lock()
 
     def frame(self) -> pd.DataFrame:
@@ -239,8 +236,7 @@ def profiler_options(tf: Any, detail: Detail) -> Any:
 
 
 class _Level:
-    """A number that is no truth value: TensorFlow 2.21 first asks whether an option can be a bool, as ints can, and
-    ignores all options then ("host_tracer_level expects an i value")."""
+    """A number that is no truth value: TensorFlow 2.21 takes an int for a bool, and ignores all options then."""
 
     def __init__(self, value: int) -> None:
         self._value = value
@@ -343,12 +339,10 @@ class CaptureOptions:
 
     @property
     def seconds_bound(self) -> float:
-        """`max_seconds`, or its default."""
         return DEFAULT_MAX_SECONDS if self.max_seconds is None else float(self.max_seconds)
 
     @property
     def bytes_bound(self) -> int:
-        """`max_bytes`, or its default."""
         return DEFAULT_MAX_BYTES if self.max_bytes is None else int(self.max_bytes)
 
 
@@ -401,17 +395,13 @@ class CaptureRecord(CaptureFacts):
 _PLANE, _START, _STOP = b"Task Environment", b"profile_start_time", b"profile_stop_time"
 _MESSAGES = Messages(
     "tfprof_widgets.session_times",
-    {
-        "Stat": (("metadata_id", 1, "int64"), ("uint64_value", 3, "uint64")),
-        "StatMetadata": (("id", 1, "int64"), ("name", 2, "bytes")),
-        "StatMetadataEntry": (("key", 1, "int64"), ("value", 2, "StatMetadata")),
-        "Plane": (
-            ("name", 2, "bytes"),
-            ("stat_metadata", 5, "StatMetadataEntry repeated"),
-            ("stats", 6, "Stat repeated"),
-        ),
-        "Space": (("planes", 1, "Plane repeated"),),
-    },
+    """
+Stat: metadata_id 1 int64, uint64_value 3 uint64
+StatMetadata: id 1 int64, name 2 bytes
+StatMetadataEntry: key 1 int64, value 2 StatMetadata
+Plane: name 2 bytes, stat_metadata 5 StatMetadataEntry repeated, stats 6 Stat repeated
+Space: planes 1 Plane repeated
+""",
 )
 """The part of an XSpace with its start. Source: semantics 1.1 and 1.3."""
 

@@ -36,33 +36,14 @@ XSPACE_TOOL = "xplane.pb"
 
 MESSAGES = Messages(
     "tfprof_widgets.remote",
-    {
-        "ProfileOptions": (
-            ("host_tracer_level", 2, "uint32"),
-            ("device_tracer_level", 3, "uint32"),
-            ("python_tracer_level", 4, "uint32"),
-            ("version", 5, "uint32"),
-            ("enable_hlo_proto", 7, "bool"),
-            ("start_timestamp_ns", 8, "uint64"),
-            ("duration_ms", 9, "uint64"),
-        ),
-        "ProfileRequest": (
-            ("duration_ms", 1, "uint64"),
-            ("max_events", 2, "uint64"),
-            ("tools", 3, "string repeated"),
-            ("opts", 4, "ProfileOptions"),
-            ("repository_root", 5, "string"),
-            ("session_id", 6, "string"),
-            ("host_name", 7, "string"),
-            ("emit_xspace", 9, "bool"),
-        ),
-        "ProfileToolData": (("name", 1, "string"), ("data", 2, "bytes")),
-        "ProfileResponse": (
-            ("tool_data", 6, "ProfileToolData repeated"),
-            ("empty_trace", 7, "bool"),
-            ("xspace", 8, "bytes"),
-        ),
-    },
+    """
+ProfileOptions: host_tracer_level 2 uint32, device_tracer_level 3 uint32, python_tracer_level 4 uint32,
+    version 5 uint32, enable_hlo_proto 7 bool, start_timestamp_ns 8 uint64, duration_ms 9 uint64
+ProfileRequest: duration_ms 1 uint64, max_events 2 uint64, tools 3 string repeated, opts 4 ProfileOptions,
+    repository_root 5 string, session_id 6 string, host_name 7 string, emit_xspace 9 bool
+ProfileToolData: name 1 string, data 2 bytes
+ProfileResponse: tool_data 6 ProfileToolData repeated, empty_trace 7 bool, xspace 8 bytes
+""",
 )
 """The XSpace stays bytes, to be written to a file as they are."""
 
@@ -403,8 +384,7 @@ def _nearest_existing(place: Path) -> Path:
 
 
 def ask_workers(addresses: Sequence[str], options: RemoteOptions, watch: Watch | None = None) -> list[Answer]:
-    """Have all workers capture the same seconds, all anew where one has no events or is busy; the attempt with the most
-    answers counts, of equals the last."""
+    """Have all workers capture the same seconds, all anew where one has no events; the attempt with the most answers counts."""
     best: list[Answer] = []
     watch = watch or Watch()
     for number in range(options.num_tracing_attempts):

@@ -299,9 +299,7 @@ _PLACES = {
 
 
 class CallbackSet:
-    """The user's callbacks of one variant: each run gets copies that share what `Kept.shared` has, and write into a folder that
-    is deleted; what cannot be copied runs itself.
-    """
+    """The user's callbacks of one variant: each run gets copies that write into a folder that is deleted."""
 
     def __init__(self, callbacks: Sequence[Any], shared: Sequence[Any]) -> None:
         self._callbacks = tuple(callbacks)

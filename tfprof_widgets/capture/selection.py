@@ -12,8 +12,7 @@ Steps = range | Iterable[int] | StepRule
 
 
 class Selection:
-    """Decides, step by step, whether a window is to be open, from its making on: neighbours share a window, with
-    `every_seconds` each step has its own."""
+    """Decides, step by step, whether a window is to be open: neighbours share one, with `every_seconds` each step has its own."""
 
     def __init__(
         self,
@@ -30,8 +29,7 @@ class Selection:
         self._asked: tuple[int, bool] | None = None
 
     def opens(self, number: int, n_batches: int = 1) -> bool:
-        """Whether the step that begins now, of `n_batches` numbers (Keras' `steps_per_execution`), is to open a window:
-        one wanted number is enough."""
+        """Whether the step that begins now, of `n_batches` numbers, is to open a window: one wanted number is enough."""
         if not self._wants_any(number, n_batches):
             return False
         if self._every_seconds is None:

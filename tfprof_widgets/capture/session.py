@@ -111,7 +111,6 @@ def record_of(
 
 
 def record_in_fork(control: WindowControl) -> CaptureRecord:
-    """The record of a capture in a fork of the process whose capture it is: of nothing."""
     return CaptureRecord(
         run_dirs=(),
         windows=(),
@@ -169,7 +168,6 @@ class Capture:
 
     @property
     def next_number(self) -> int:
-        """The number of the next step that is not given one by the user."""
         return self._numbers.next
 
     @property
@@ -397,7 +395,6 @@ class StepNotes:
 
     @property
     def next_number(self) -> int:
-        """The number of the next step that is not given one by the user."""
         return self.numbers.next
 
     def begin_step(
@@ -410,7 +407,6 @@ class StepNotes:
         is_certain: bool = True,
         begins_epoch: bool = False,
     ) -> OpenStep:
-        """Mark the begin of a step on this thread; the arguments are those of a capture."""
         here = threading.get_ident()
         is_selectable = is_selectable and all(step.thread_id != here for step in tuple(self._open_steps))
         step = OpenStep(name, number, n_batches, is_selectable, None, 0, begins_epoch)
@@ -423,11 +419,9 @@ class StepNotes:
         """Do nothing, as steps of such a model have no marks."""
 
     def cancel_step(self, step: OpenStep) -> None:
-        """Forget a step that was not certain and did not happen."""
         self._drop(step)
 
     def leave_step(self, step: OpenStep) -> None:
-        """Forget a step that was left before its end."""
         if step in self._open_steps:
             step.leave()
             self._drop(step)
@@ -435,9 +429,7 @@ class StepNotes:
     def end_step(self, step: OpenStep, *, n_batches: int | None = None) -> None:
         """Mark the end of a step; ending it twice does nothing."""
         step.n_batches = step.n_batches if n_batches is None else n_batches
-        if not self._drop(step):
-            return
-        if step.is_selectable:
+        if self._drop(step) and step.is_selectable:
             self.numbers.next = step.number + step.n_batches
 
     def _drop(self, step: OpenStep) -> bool:

@@ -271,7 +271,10 @@ class Waits:
                 # The gap behind the last step is known when the next one has its batch.
                 n_told = latest.n_elements + latest.n_vain
                 is_early |= (of_row == key) & (first + n_batches >= n_told) & np.isnan(waited)
-        waited[np.isnan(measured) & _may_trace(rows)] = np.nan
+        ends: list[int | None] = [None if row.traced_us is None else row.traced_us[1] for row in rows[1:]]
+        ends += [traced_us()] if rows else []
+        found = [row.traced_us is None or row.traced_us[0] != end for row, end in zip(rows, ends, strict=True)]
+        waited[np.isnan(measured) & np.array(found, np.bool_)] = np.nan
         n_early = 0 if is_last else int(np.argmin(np.append(is_early[n_held:][::-1], False)))
         self._held = rows[len(rows) - n_early :]
         return rows[: len(rows) - n_early], waited[: len(rows) - n_early]
@@ -288,14 +291,6 @@ class Waits:
             _logger.debug("the gaps of an iterator cannot be read", exc_info=True)
             self._is_readable = False
             return None
-
-
-def _may_trace(rows: list[StepRow]) -> npt.NDArray[np.bool_]:
-    """Rows in which a function was traced, or in the step behind, or may have been."""
-    ends: list[int | None] = [None if row.traced_us is None else row.traced_us[1] for row in rows[1:]]
-    ends += [traced_us()] if rows else []
-    found = [row.traced_us is None or row.traced_us[0] != end for row, end in zip(rows, ends, strict=True)]
-    return np.array(found, np.bool_)
 
 
 def read_gaps(iterator: Any) -> Gaps:
@@ -398,8 +393,7 @@ class Wish:
 
 
 class WindowPlan:
-    """The rule of a capture (`steps=plan`) that decides step by step and takes wishes from any thread; `max_windows` (0
-    or more) does not bound those by `ask`."""
+    """The rule of a capture (`steps=plan`), which takes wishes from any thread; `max_windows` does not bound those by `ask`."""
 
     def __init__(
         self,

@@ -27,23 +27,11 @@ class StepNumbers:
 
 
 class OpenStep:
-    """A step between its begin and its end on one thread; its work is in few functions, as a call by cold code costs 2
-    us, not 0.1."""
+    """A step between its begin and its end on one thread, in few functions, as a call by cold code costs 2 us."""
 
     __slots__ = (
-        *(
-            "name",
-            "number",
-            "n_batches",
-            "is_selectable",
-            "window_id",
-            "n_opened",
-            "begins_epoch",
-            "computing_ns",
-            "waited_ns",
-            "traced_us",
-        ),
-        *("iterator", "first_element", "thread_id", "start_ns", "begin_ns", "marker"),
+        *("name", "number", "n_batches", "is_selectable", "window_id", "n_opened", "begins_epoch", "computing_ns"),
+        *("waited_ns", "traced_us", "iterator", "first_element", "thread_id", "start_ns", "begin_ns", "marker"),
     )
 
     def __init__(

@@ -131,8 +131,7 @@ class SessionCapture:
         self._graph = weakref.ref(graph)
 
     def keep(self, number: int, content: bytes) -> None:
-        """Add the metadata of one run, write them where files are wanted, and make graph and log of the first; a step run
-        again after a restart replaces the earlier one."""
+        """Add the metadata of one run; a step run again after a restart replaces the earlier one."""
         self.n_bytes += len(content) - len(self.runs.get(number, b""))
         self.runs[number] = content
         self._write(RUN_FILE.format(number), content)
@@ -210,8 +209,7 @@ REMEMBERED_ANSWERS = 64
 
 
 class SessionSteps:
-    """Numbers a session's runs by the global step after them, or from 1 until a run advances it, which drops those so
-    numbered, and selects those of its capture."""
+    """Numbers a session's runs by the global step after them, else from 1, and selects those of its capture."""
 
     def __init__(self, capture: SessionCapture, clock: Callable[[], float] = time.monotonic) -> None:
         self._capture = capture
@@ -409,7 +407,6 @@ class SessionObserver(LateBase, Generic[Result], SessionRunHook):  # type: ignor
         return v1.train.SessionRunArgs(self._step_name, options=options)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Add the run's metadata."""
         with self._now.telling("A step is not in the profile"):
             self._steps.after_run(
                 lambda: self._read(run_context.session),

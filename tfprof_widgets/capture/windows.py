@@ -170,8 +170,7 @@ PATIENCE_S = 120.0
 
 
 def run_shielded(action: Callable[[], T]) -> T:
-    """Run `action` to its end on a thread of its own, where no handler of a signal interrupts it: stopping the profiler
-    and recording its file must both happen or neither."""
+    """Run `action` to its end on a thread of its own, where no handler of a signal interrupts it."""
     if sys.is_finalizing():  # a thread that is started now never runs, and nobody can interrupt any more
         return action()
     results: list[T] = []
@@ -231,7 +230,6 @@ def bound_text(kind: BoundKind, options: CaptureOptions, keeper: WindowKeeper) -
 
 
 def closing_notices(options: CaptureOptions, keeper: WindowKeeper, bound: str | None, n_steps: int) -> list[str]:
-    """Return what is to be said when all is over."""
     notices = []
     if bound:
         kept = f"{keeper.n_steps} of {n_steps} steps kept" if n_steps else "what came later is not in it"

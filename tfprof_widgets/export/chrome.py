@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -63,7 +63,11 @@ class _Writer:
 
     def texts(self, rows: slice) -> list[str]:
         trace = self._trace
-        args = self._args(rows)
+        stats = last_of_each_name(whole_stats(self._trace, np.arange(rows.start, rows.stop)))
+        members = self._stats.members(stats.key, stats.kind, stats.bits)
+        stop = np.cumsum(stats.n)
+        spans = zip((stop - stats.n).tolist(), stop.tolist(), strict=True)
+        args = [f',"args":{{{",".join(members[low:high])}}}' if high > low else "" for low, high in spans]
         places = self._places[trace.line_id[rows]].tolist()
         names = self._stats.strings(trace.name_id[rows]).tolist()
         starts = microseconds(trace.start_ps[rows])
@@ -83,14 +87,6 @@ class _Writer:
             begin = _BEGIN % (number, places[i], starts[i], names[i], args[i])
             texts[i] = f"{begin},\n{_END % (number, places[i], end, names[i])}"
         return texts
-
-    def _args(self, rows: slice) -> list[str]:
-        """The member `args` of each event with the comma before it, "" where an event has no stats."""
-        stats = last_of_each_name(whole_stats(self._trace, np.arange(rows.start, rows.stop)))
-        members = self._stats.members(stats.key, stats.kind, stats.bits)
-        ends = np.cumsum(stats.n)
-        spans = zip((ends - stats.n).tolist(), ends.tolist(), strict=True)
-        return [f',"args":{{{",".join(members[low:high])}}}' if high > low else "" for low, high in spans]
 
 
 def outliving(trace: Trace) -> Bool:
@@ -124,11 +120,7 @@ _FLOW_END = '{"ph":"f","bp":"e","cat":"%s","id":%d,%s,"ts":%s,"name":"%s"}'
 
 
 def write_chrome_trace(
-    path: Path,
-    results: Analysis,
-    *,
-    saved: SavedProfile,
-    on_events: Callable[[int], object] = lambda _: None,
+    path: Path, results: Analysis, *, saved: SavedProfile, on_events: Callable[[int], object] = lambda _: None
 ) -> None:
     """Write the file; gzip where its name ends in `.gz`. It stands there whole or not at all."""
     with replacing(path) as file:
@@ -136,11 +128,7 @@ def write_chrome_trace(
 
 
 def stream_chrome_trace(
-    file: BinaryIO,
-    results: Analysis,
-    *,
-    saved: SavedProfile,
-    on_events: Callable[[int], object] = lambda _: None,
+    file: BinaryIO, results: Analysis, *, saved: SavedProfile, on_events: Callable[[int], object] = lambda _: None
 ) -> None:
     """The same into an open file, piece by piece: memory does not grow with the trace."""
     trace = results.trace
@@ -246,6 +234,10 @@ def _step_texts(results: Analysis) -> list[str]:
 def _marker(trace: Trace, saved: SavedProfile) -> dict[str, Any]:
     """What viewers have no word for and `load` needs to give the same trace."""
     change = np.flatnonzero(np.append(True, trace.session_id[1:] != trace.session_id[:-1]))[: trace.n_events]
+    stats = trace.stats
+    keys = np.concatenate([stats.keys[stats.shapes.key], trace.metadata_stat_key])
+    kinds = np.concatenate([stats.shapes.kind, trace.metadata_stat_kind])
+    unsigned, signed = (np.unique(keys[kinds == kind]) for kind in (StatKind.UINT64, StatKind.INT64))
     return {
         "version": VERSION,
         "origin_ns": trace.origin_ns,
@@ -256,20 +248,11 @@ def _marker(trace: Trace, saved: SavedProfile) -> dict[str, Any]:
         "lines": [[line.plane, line.id, line.name, line.display_name] for line in trace.lines],
         "sessions": [[one.host, one.start_ps, one.stop_ps] for one in trace.sessions],
         "session_runs": np.column_stack([change, trace.session_id[change]]).tolist(),
-        "unsigned": [trace.strings[key] for key in _unsigned_keys(trace)],
+        "unsigned": [trace.strings[key] for key in np.setdiff1d(unsigned, signed).tolist()],
         "metadata": list(_metadata(trace)),
         "warnings": list(trace.warnings),
         "profile": saved.document(),
     }
-
-
-def _unsigned_keys(trace: Trace) -> Iterable[int]:
-    stats = trace.stats
-    keys = np.concatenate([stats.keys[stats.shapes.key], trace.metadata_stat_key])
-    kinds = np.concatenate([stats.shapes.kind, trace.metadata_stat_kind])
-    unsigned, signed = (np.unique(keys[kinds == kind]) for kind in (StatKind.UINT64, StatKind.INT64))
-    found: list[int] = np.setdiff1d(unsigned, signed).tolist()
-    return found
 
 
 def _metadata(trace: Trace) -> Iterator[list[Any]]:

@@ -437,7 +437,6 @@ class BarRow:
     name: str
     cells: Sequence[str]
     bar: float = math.nan
-    """Length of the bar; nan for none."""
     line: tuple[float, float] = (math.nan, math.nan)
     """Ends of a thin line on it, upright where both are the same; nan for none."""
     title: str = ""

@@ -20,7 +20,7 @@ from ..analysis.out_of_memory.failure import MemoryFailure
 from ..analysis.steps.categories import CATEGORY_LABELS, STEP_CATEGORIES
 from ..analysis.steps.steps import CATEGORIES
 from ..analysis.watching.anomalies import anomalies_of, unrecorded_of
-from ..analysis.watching.outcome import Outcome, compared, outcome_of, usual_ms
+from ..analysis.watching.outcome import Outcome, outcome_of
 from ..analysis.watching.slow_steps import FEWEST
 from ..analysis.watching.words import Anomaly
 from ..errors import without_controls
@@ -60,19 +60,8 @@ def report_tables(results: Analysis, room: Room) -> list[Part]:
     if failure is not None:
         return [part for part in _failed(failure, room) if part.rows]
     makers: tuple[Callable[[Analysis, Room], Iterator[Part]], ...] = (
-        breakdown,
-        ops,
-        costly_types,
-        _lines,
-        costly_stacks,
-        _layers,
-        variables,
-        _iterators,
-        kernels,
-        _programs,
-        _memory,
-        _holders,
-        _python,
+        *(breakdown, ops, costly_types, _lines, costly_stacks, _layers, variables, _iterators, kernels),
+        *(_programs, _memory, _holders, _python),
     )
     return [part for make in makers for part in make(results, room) if part.rows]
 
@@ -283,12 +272,7 @@ def _failed(failure: MemoryFailure, room: Room) -> Iterator[Part]:
             f"By {name}, when it ran out",
             f"prof.memory_failure.by_{name}",
             shown,
-            {
-                name: name,
-                "held": "bytes",
-                "of what is in use (%)": "ratio",
-                "allocations (count)": "occurrences",
-            },
+            {name: name, "held": "bytes", "of what is in use (%)": "ratio", "allocations (count)": "occurrences"},
             room=room,
         )
 
@@ -342,8 +326,7 @@ MOST_BYTES = 20_000
 
 
 def render_report(subject: Subject) -> str:
-    """Write the report: every number with unit and three significant digits, text of the trace as text (see
-    `report_markdown`)."""
+    """Write the report: every number with unit and three significant digits, text of the trace as text."""
     for room in ROOMS:
         text = _text(subject, room, report_tables(subject.results, room), [])
         if len(text.encode()) <= MOST_BYTES:
@@ -598,16 +581,14 @@ NO_STEPS = (
 _LOST = "How it ended is not written: it runs still, or its process was killed."
 
 
-def watch_report(log: WatchLog, last: WatchLog | None = None) -> str:
-    """Everything that came out, as Markdown; compared with the last run where that is given."""
+def watch_report(log: WatchLog) -> str:
+    """Everything that came out, as Markdown."""
     outcome = outcome_of(log)
     blocks = [
         f"# {sentence(outcome.title, 120)}",
         _STATES.get(outcome.state, _LOST),
         table(("figure", "value"), [(name, sentence(value)) for name, value in _figures(outcome)]),
     ]
-    if words := _since(log, last):
-        blocks.append(sentence(f"{words[0].upper()}{words[1:]}."))
     blocks += map(sentence, unrecorded_of(log))
     if outcome.n_steps or not unrecorded_of(log):
         blocks += ["## What is odd", *_odd(anomalies_of(log), outcome.n_steps)]
@@ -621,7 +602,7 @@ def watch_report(log: WatchLog, last: WatchLog | None = None) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def watch_summary(log: WatchLog, last: WatchLog | None = None) -> str:
+def watch_summary(log: WatchLog) -> str:
     """The same in a few lines of plain text, the first of which says the most."""
     outcome = outcome_of(log)
     figures = dict(_figures(outcome))
@@ -632,15 +613,9 @@ def watch_summary(log: WatchLog, last: WatchLog | None = None) -> str:
     anomalies = anomalies_of(log)
     told = [*unrecorded_of(log), *log.notices]
     lines = [first, *(f"  {one.severity}: {one.title}" for one in anomalies), *(f"  {one}" for one in told)]
-    if words := _since(log, last):
-        lines.insert(1, f"  {words}")
     if not outcome.n_steps and not unrecorded_of(log):
         lines.append(f"  {NO_STEPS}")
     return without_controls("\n".join(" ".join(line.split("\n")) for line in lines))
-
-
-def _since(log: WatchLog, last: WatchLog | None) -> str:
-    return "" if last is None else compared(usual_ms(last.steps), usual_ms(log.steps))
 
 
 def _figures(outcome: Outcome) -> Iterator[tuple[str, str]]:

@@ -50,8 +50,7 @@ _LEVEL = 4
 
 @contextlib.contextmanager
 def replacing(path: Path, *, packs: bool = True) -> Iterator[BinaryIO]:
-    """A binary file that takes the place of `path` when the block ends, or leaves nothing when it fails; with `packs` a
-    name in `.gz` is compressed."""
+    """A binary file that takes the place of `path` when the block ends well; with `packs` a name in `.gz` is compressed."""
     part: str | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +80,6 @@ def _umask() -> int:
 
 
 Texts = npt.NDArray[np.object_]
-"""One string per row."""
 
 _PS_PER_US = 1_000_000
 _PS_PER_NS = 1_000
@@ -145,7 +143,6 @@ class StatTexts:
         return texts
 
     def members(self, key: npt.NDArray[np.integer[Any]], kind: UInt8, bits: UInt64) -> list[str]:
-        """Name and value of each stat."""
         values: Texts = np.empty(len(key), object)
         for one in np.unique(kind).tolist():
             rows = np.flatnonzero(kind == one)
@@ -303,8 +300,7 @@ _ROWS = 100_000
 
 
 def tables(results: Analysis) -> dict[str, pd.DataFrame]:
-    """Every table of a profile by the name of its file, empty ones too; a reduced one has its timeline's events and no
-    memory timeline."""
+    """Every table of a profile by the name of its file, empty ones too; a reduced one has no memory timeline."""
     return {name: make() for name, make in table_makers(results).items()}
 
 

@@ -26,43 +26,18 @@ if TYPE_CHECKING:
 
 MESSAGES = Messages(
     "tfprof_widgets.pprof",
-    {
-        "ValueType": (("type", 1, "int64"), ("unit", 2, "int64")),
-        "Label": (("key", 1, "int64"), ("str", 2, "int64")),
-        "Sample": (
-            ("location_id", 1, "uint64 repeated"),
-            ("value", 2, "int64 repeated"),
-            ("label", 3, "Label repeated"),
-        ),
-        "Mapping": (
-            ("id", 1, "uint64"),
-            ("filename", 5, "int64"),
-            ("has_functions", 7, "bool"),
-            ("has_filenames", 8, "bool"),
-            ("has_line_numbers", 9, "bool"),
-        ),
-        "Line": (("function_id", 1, "uint64"), ("line", 2, "int64")),
-        "Location": (("id", 1, "uint64"), ("mapping_id", 2, "uint64"), ("line", 4, "Line repeated")),
-        "Function": (
-            ("id", 1, "uint64"),
-            ("name", 2, "int64"),
-            ("system_name", 3, "int64"),
-            ("filename", 4, "int64"),
-            ("start_line", 5, "int64"),
-        ),
-        "Profile": (
-            ("sample_type", 1, "ValueType repeated"),
-            ("sample", 2, "Sample repeated"),
-            ("mapping", 3, "Mapping repeated"),
-            ("location", 4, "Location repeated"),
-            ("function", 5, "Function repeated"),
-            ("string_table", 6, "string repeated"),
-            ("time_nanos", 9, "int64"),
-            ("duration_nanos", 10, "int64"),
-            ("comment", 13, "int64 repeated"),
-            ("default_sample_type", 14, "int64"),
-        ),
-    },
+    """
+ValueType: type 1 int64, unit 2 int64
+Label: key 1 int64, str 2 int64
+Sample: location_id 1 uint64 repeated, value 2 int64 repeated, label 3 Label repeated
+Mapping: id 1 uint64, filename 5 int64, has_functions 7 bool, has_filenames 8 bool, has_line_numbers 9 bool
+Line: function_id 1 uint64, line 2 int64
+Location: id 1 uint64, mapping_id 2 uint64, line 4 Line repeated
+Function: id 1 uint64, name 2 int64, system_name 3 int64, filename 4 int64, start_line 5 int64
+Profile: sample_type 1 ValueType repeated, sample 2 Sample repeated, mapping 3 Mapping repeated,
+    location 4 Location repeated, function 5 Function repeated, string_table 6 string repeated,
+    time_nanos 9 int64, duration_nanos 10 int64, comment 13 int64 repeated, default_sample_type 14 int64
+""",
 )
 _MAPPING = 1
 
@@ -114,8 +89,7 @@ NOT_SHOWN = "<not shown>"
 
 
 def own_values(tree: Tree, figure: str) -> NDArray[np.int64]:
-    """What each node counts less the nodes below it, in whole numbers that sum to the root's; rounding is carried from
-    node to node, so that small ops are not lost and each subtree is less than 1 off."""
+    """What each node counts less the nodes below it, in whole numbers that sum to the root's, by carrying what is rounded."""
     total = tree.column(figure, is_total=True)
     below = np.zeros_like(total)
     np.add.at(below, tree.parent[1:], total[1:])
@@ -201,7 +175,8 @@ def write_pprof(results: Analysis, path: str | Path, view: TreeView, options: Ma
 def _profile(results: Analysis, tree: Tree, *, of_root: str) -> Any:
     tables = Tables()
     profile = tables.profile
-    types = _sample_types(tree.options)
+    known = (*FIGURES, "occurrence")
+    types = list(dict.fromkeys((*SAMPLE_TYPES, *(name for name in _selected(tree.options) if name in known))))
     for name in types:
         unit = _UNITS.get(name, "microseconds" if name.endswith("micros") else "bytes")
         profile.sample_type.add(type=tables.text(name), unit=tables.text(unit))
@@ -234,11 +209,6 @@ def _profile(results: Analysis, tree: Tree, *, of_root: str) -> Any:
 
 def _selected(options: TreeOptions) -> tuple[str, ...]:
     return options.select or ()
-
-
-def _sample_types(options: TreeOptions) -> list[str]:
-    known = (*FIGURES, "occurrence")
-    return list(dict.fromkeys((*SAMPLE_TYPES, *(name for name in _selected(options) if name in known))))
 
 
 def _texts(tree: Tree, name: str) -> list[str]:

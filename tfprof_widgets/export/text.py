@@ -215,8 +215,7 @@ def graph_text(graph: OpGraph, view: TreeView, options: Mapping[str, Any]) -> st
 
 
 def tree_text(tree: Tree, options: TreeOptions) -> str:
-    """The text of a tree, as tfprof printed it. Differs from tfprof: the graph view has its own explanation; fractions of
-    microseconds have two decimals; a share of nothing is 0 %."""
+    """The text of a tree, as tfprof printed it; fractions of microseconds have two decimals, a share of nothing is 0 %."""
     chosen = ("micros",) if options.select is None else options.select
     help_texts = [f"{tree.view}: {_VIEW_HELP[tree.view]}", *(_OF[name].meaning for name in sorted(set(chosen)))]
     if len(help_texts) == 1:
@@ -228,7 +227,6 @@ def tree_text(tree: Tree, options: TreeOptions) -> str:
 
 
 def format_number(count: int) -> str:
-    """A count, such as `1.50k`."""
     for limit, unit, letter in ((10**6, 1e3, "k"), (10**9, 1e6, "m")):
         if 1000 <= count < limit:
             return f"{count / unit:.2f}{letter}"

@@ -162,7 +162,8 @@ class TfprofMagics(Magics):  # type: ignore[misc]
     def _compile(self, line: str, cell: str | None, statement: str) -> CellCode:
         try:
             if cell is None:
-                return compile_statement(self.shell, statement)
+                code = self.shell.transform_cell(statement)
+                return _compiled(self.shell, code, "<tfprofile>", displays=not _is_quiet(statement))
             magic_line = f"%%tfprofile {line}".rstrip()
             manager = self.shell.history_manager
             history = manager.input_hist_raw if manager is not None else [""]
@@ -236,8 +237,7 @@ def _system(arguments: Namespace) -> bool | float:
 
 
 def show(profile: Profile, view: str, line: StatusLine) -> None:
-    """Display a profile, or one view of it, in the line's place (in a terminal its text); never raises, as the user's
-    cell has run."""
+    """Display a profile, or one view of it, in the line's place (in a terminal its text); never raises."""
     views: dict[str, Callable[[], Any]] = {
         "compact": lambda: profile.dashboard(compact=True),
         "timeline": profile.timeline,
@@ -254,8 +254,7 @@ def show(profile: Profile, view: str, line: StatusLine) -> None:
 
 
 def show_changes(before: Profile, profile: Profile, line: StatusLine) -> None:
-    """Display what changed, or the profile where they cannot be compared, in the line's place; never raises, as the
-    user's cell has run."""
+    """Display what changed, or the profile where they cannot be compared, in the line's place; never raises."""
     line.begin(READING)
     try:
         changes = diff(before, profile)
@@ -294,7 +293,6 @@ def register(shell: InteractiveShell) -> None:
 
 
 def unregister(shell: InteractiveShell) -> None:
-    """Take the magics out of a shell."""
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop("tfprofile", None)
     if lone_help in shell.input_transformers_cleanup:
@@ -347,10 +345,7 @@ def watch_of(arguments: Namespace, logdir: str | None) -> Watch:
     if given:
         raise ValueError(f"--live watches the whole cell and shows its own widget: leave out {' and '.join(given)}.")
     options = WatchOptions(
-        every=arguments.every,
-        every_seconds=arguments.every_seconds,
-        logdir=logdir,
-        detail=arguments.detail or "normal",
+        every=arguments.every, every_seconds=arguments.every_seconds, logdir=logdir, detail=arguments.detail or "normal"
     )
     return Watch(options, title=arguments.out or "")
 
@@ -388,12 +383,6 @@ def compile_cell(shell: InteractiveShell, source: str, *, magic_line: str, raw_c
     return _compiled(shell, code, name, displays=shell.ast_node_interactivity != "none" and not _is_quiet(source))
 
 
-def compile_statement(shell: InteractiveShell, source: str) -> CellCode:
-    """Compile what stands behind a line magic."""
-    code = shell.transform_cell(source)
-    return _compiled(shell, code, "<tfprofile>", displays=not _is_quiet(source))
-
-
 def _compiled(shell: InteractiveShell, code: str, name: str, *, displays: bool) -> CellCode:
     try:
         tree = shell.transform_ast(shell.compile.ast_parse(code, filename=name))
@@ -402,8 +391,7 @@ def _compiled(shell: InteractiveShell, code: str, name: str, *, displays: bool) 
             last = ast.Expression(tree.body.pop().value)
         compiler: Callable[..., CodeType] = shell.compile
         return CellCode(
-            body=compiler(tree, name, "exec"),
-            last=compiler(last, name, "eval") if last is not None else None,
+            body=compiler(tree, name, "exec"), last=compiler(last, name, "eval") if last is not None else None
         )
     except SyntaxError as error:
         if error.msg and "outside" in error.msg and ("await" in error.msg or "async" in error.msg):
@@ -439,8 +427,7 @@ class LastRuns:
         self._paces: dict[str, Pace] = {}
 
     def take(self, cell: str, profile: Profile) -> None:
-        """Give a profile the comparison with the last run of its cell, and remember its own pace; a run without steps or
-        data changes nothing."""
+        """Give a profile the comparison with the last run of its cell, and remember its own pace."""
         from ..analysis.comparison.changes import pace_of
         from ..analysis.comparison.words import since_last
 

@@ -102,7 +102,6 @@ class Collected:
     names: dict[tuple[str, Hashable, Hashable], Any] = field(default_factory=dict)
     """Value of metadata events by their name, process and thread."""
     ignored: Counter[str] = field(default_factory=Counter)
-    """Number of ignored events by phase."""
     left_out: LeftOut = field(default_factory=LeftOut)
     n_negative: int = 0
     """Durations below 0, which became 0."""
@@ -496,7 +495,7 @@ class _Reader:
         self.warnings: list[str] = []
 
     def read(self) -> ChromeTrace:
-        marker = self._marker()
+        marker = read_marker(self._document.find_marker(), self._strings)
         unsigned = marker.unsigned if marker else frozenset()
         collector = Collector(self._strings, unsigned=unsigned, is_own=marker is not None)
         for batch in self._document.events():
@@ -522,12 +521,8 @@ class _Reader:
         tracks = own_tracks(found, marker) if marker else foreign_tracks(found)
         return ChromeTrace(self._trace(found, tracks, marker), marker.saved if marker else None)
 
-    def _marker(self) -> Marker | None:
-        return read_marker(self._document.find_marker(), self._strings)
-
     def _is_unlinked(self) -> bool:
-        """Whether nothing links other threads' work to steps: no event has a run's or group's number, nor has XProf's
-        viewer merged runs."""
+        """Whether nothing links other threads' work to steps: no event has a run's or group's number."""
         texts = set(self._strings.texts)
         return "ThreadpoolListener::Region" in texts or not texts & {"run_id", "group_id"}
 

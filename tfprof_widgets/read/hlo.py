@@ -73,6 +73,7 @@ def hlo_columns(modules: list[OneModule]) -> dict[str, Any]:
     called_offsets, called = _called(_Ids(owner, read.id), owner, computation, fields)
     frames, first_frame = _frames(modules)
     n_elements, n_bytes = fields.sizes(size_of)
+    number = np.clip(fields.parameter_number, 0, 2**31 - 1)
     return {
         "program_id": np.array([module.program_id for module in modules], np.int64),
         "module_name": tuple(decoded(module.message.name) for module in modules),
@@ -85,7 +86,7 @@ def hlo_columns(modules: list[OneModule]) -> dict[str, Any]:
         "name": fields.name,
         "opcode": fields.opcode,
         "detail": fields.detail,
-        "parameter": _parameters(fields),
+        "parameter": np.where(fields.opcode.is_in(("parameter",)), number, -1).astype(np.int32),
         **_origins(fields.origins, frames, first_frame, module),
         "dtype": fields.per_shape(lambda shape: shape.element_type, np.int32),
         "dim_offsets": dim_offsets,
@@ -159,8 +160,7 @@ class _Ids:
         self._place = np.sort(self._key(module, ids) * self._n + np.arange(len(ids)))
 
     def _key(self, module: Int64, ids: Int64) -> Int64:
-        key: Int64 = module * len(self._values) + np.searchsorted(self._values, ids)
-        return key
+        return module * len(self._values) + np.searchsorted(self._values, ids)
 
     def before(self, module: Int64, ids: Int64, row: Int64) -> Int64:
         """The last row of an id among those before one, -1 for none."""
@@ -180,11 +180,6 @@ def _called(ids: _Ids, owner: Int64, computation: Int64, fields: InstructionFiel
     row, called = row[called >= 0], called[called >= 0]
     n_called = np.bincount(row, minlength=len(computation))
     return np.append(0, np.cumsum(n_called)), called.astype(np.int32)
-
-
-def _parameters(fields: InstructionFields) -> Any:
-    number = np.clip(fields.parameter_number, 0, 2**31 - 1)
-    return np.where(fields.opcode.is_in(("parameter",)), number, -1).astype(np.int32)
 
 
 def _origins(told: Origins, frames: Frames, first_frame: Int64, module: Int64) -> dict[str, Any]:
@@ -238,17 +233,14 @@ _PROGRAM = re.compile(r"\((\d+)\)\s*\Z")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HloModules:
-    """Modules, computations and instructions as tables in the file's order (operands and called computations first); rows
-    of one owner are contiguous."""
+    """Modules, computations and instructions as tables in the file's order; rows of one owner are contiguous."""
 
     program_id: Int64
     """One per module, as the events of the program name it."""
     module_name: tuple[str, ...]
     host: tuple[str, ...]
-    """The host whose profiler recorded the module."""
 
     computation_module: Int32
-    """Module of each computation."""
     computation_name: tuple[str, ...]
     root: Int64
     """The instruction with the computation's result, -1 where the file names none."""
@@ -256,7 +248,6 @@ class HloModules:
     """The instructions of computation `c` are rows `instruction_offsets[c]:instruction_offsets[c + 1]`."""
 
     computation: Int32
-    """Computation of each instruction."""
     name: Texts
     opcode: Texts
     """Such as `fusion`, `dot`, `convolution`, `reduce`."""
@@ -367,7 +358,6 @@ class HloModules:
         return found
 
     def callees(self, row: int) -> list[int]:
-        """The computations that an instruction calls."""
         found: list[int] = self.called[self.called_offsets[row] : self.called_offsets[row + 1]].tolist()
         return found
 

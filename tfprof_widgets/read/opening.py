@@ -234,8 +234,7 @@ def _matched(pattern: Path) -> tuple[Hosts | Steps, ...]:
 
 
 def _steps_in(directory: Path) -> dict[Path, FileKind]:
-    """The files of steps directly in a directory, by name, with their kinds by first bytes; only reading shows whether
-    `timeline*.json*` is one."""
+    """The files of steps directly in a directory, by name, with their kinds by first bytes."""
     found: dict[Path, FileKind] = {}
     for file in sorted(directory.iterdir()):
         # Where there is a trace that is called so it is read, and this is not.
@@ -251,8 +250,7 @@ def _steps_in(directory: Path) -> dict[Path, FileKind]:
 
 
 def _steps_among(matches: Iterable[Path]) -> dict[Path, FileKind]:
-    """Files of steps among matches of a pattern and in matched directories; JSON that is called a timeline counts where
-    one file is one."""
+    """Files of steps among matches of a pattern and in matched directories; `timeline*.json*` counts where one file is one."""
     found: dict[Path, FileKind] = {}
     called: list[Path] = []
     has_timelines = False
@@ -314,7 +312,6 @@ def _contents(directory: Path) -> str:
 class Opened:
     trace: Trace
     paths: tuple[Path, ...]
-    """The files that were read."""
     others: tuple[Path, ...] = ()
     """Other run directories of the same logdir, the newest first."""
     source_map: SourceMap = field(default_factory=empty_source_map)
@@ -338,7 +335,6 @@ def stamp_of(file: Path) -> tuple[int, int]:
 
 
 MOST_FILES = 2000
-"""Files that are read at once."""
 _N_SHOWN = 3
 _RUN = FileKind.RUN_METADATA.value
 
@@ -674,7 +670,6 @@ def merge_opened(opened: Sequence[Opened]) -> Opened:
 
 
 def open_host(file: Path, sidecars: Sequence[str] = ()) -> Opened:
-    """Open the file of one host of a run."""
     try:
         opened = open_file(file)
         source_map: SourceMap = read_sidecars([file.parent / name for name in sidecars])

@@ -247,7 +247,6 @@ class UrlPath:
     def __init__(
         self, url: str, file_system: Any = None, looking: Looking | None = None, *, is_fresh: bool = False
     ) -> None:
-        """Name a place; nothing is asked yet."""
         self.url = url
         self._fs = file_system or file_system_of(url)
         self._looking = looking or Looking()

@@ -67,7 +67,6 @@ class FileContent:
     """A file, read where it is asked for. It is not mapped: if it shrinks meanwhile that is an error, not a crash."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file; leave a `with` block to close it."""
         self._path = path
         self._file = opened(path, buffering=0)
         self.size = os.fstat(self._file.fileno()).st_size
@@ -112,7 +111,6 @@ class FramingError(Exception):
 
 
 def varint(raw: bytes, at: int) -> tuple[int, int]:
-    """The varint at a place and where it ends."""
     if at < len(raw) and raw[at] < 0x80:  # most are
         return raw[at], at + 1
     value = 0
@@ -185,11 +183,7 @@ _u = np.uint64
 _LOW_BITS = _u(0x7F7F7F7F7F7F7F7F)
 _MANY = 0.7
 """From this share of varints of several bytes on it is not worth telling them from the others."""
-_GAPS = (
-    (_u(0x7F007F007F007F00), _u(1)),
-    (_u(0x3FFF00003FFF0000), _u(2)),
-    (_u(0x0FFFFFFF00000000), _u(4)),
-)
+_GAPS = ((_u(0x7F007F007F007F00), _u(1)), (_u(0x3FFF00003FFF0000), _u(2)), (_u(0x0FFFFFFF00000000), _u(4)))
 """Step by step: which bits have a gap below them, and how wide it is."""
 _SIZE_OF_STOP = _u(1 | sum(size << (61 - 8 * size) for size in range(1, 8)))
 """Times the top bit of byte `size` of a window gives `size` in the highest four bits."""
@@ -216,8 +210,7 @@ class ByteView:
         return value, size
 
     def _windowed(self, at: Int64) -> tuple[UInt64, Int64]:
-        """As `varints`, all at the price of long ones: the lowest clear top bit of an 8-byte window ends the value, whose
-        7-bit groups three shifts join; ninth and tenth bytes (negative int64) are read apart."""
+        """As `varints`, all at the price of long ones: the lowest clear top bit of an 8-byte window ends the value."""
         window = self.windows[at]
         filled = window | _LOW_BITS
         stop = filled + _u(1)  # carries into the lowest clear top bit
@@ -358,23 +351,29 @@ class FieldRows:
         return n, value.view(np.int64)
 
 
-Schema = Mapping[str, tuple[tuple[str, int, str], ...]]
-"""Message -> fields: name, number, and a scalar type or a message of the schema, then perhaps `repeated` or `oneof`;
-undeclared fields are skipped."""
+Fields = tuple[tuple[str, int, str], ...]
+"""Of a message: name, number, a scalar type or a message, then perhaps `repeated` or `oneof`; others are skipped."""
 
 
 class Messages:
     """The classes of one schema; made when first asked for."""
 
-    def __init__(self, package: str, schema: Schema) -> None:
-        """Declare the messages of `schema` in `package`, a name that no other schema has."""
+    def __init__(self, package: str, text: str) -> None:
+        """Declare messages in `package`, a name that no other schema has, as `Message: field 1 int64, other 2 bytes repeated`;
+        an indented line has more fields of the one above."""
         self._package = package
-        self._schema = schema
+        self.schema: dict[str, Fields] = {}
+        name = ""
+        for line in filter(None, text.split("\n")):
+            head, is_new, fields = line.partition(": ")
+            name = head if is_new else name
+            told = (one.split(maxsplit=2) for one in (fields if is_new else line).rstrip(",").split(", "))
+            own = tuple((field, int(number), kind) for field, number, kind in told)
+            self.schema[name] = (*self.schema.get(name, ()), *own)
         self._pool: Any = None
         self._classes: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        """The protobuf class of one message."""
         if name not in self._classes:
             self._classes[name] = self._class(name)
         return self._classes[name]
@@ -395,7 +394,7 @@ class Messages:
         file = descriptor_pb2.FileDescriptorProto(
             name=f"{self._package.replace('.', '_')}.proto", package=self._package, syntax="proto3"
         )
-        for name, fields in self._schema.items():
+        for name, fields in self.schema.items():
             message = file.message_type.add(name=name)
             for field, number, kind in fields:
                 self._add_field(message, field, number, kind)
@@ -407,7 +406,7 @@ class Messages:
         type_name, _, modifier = kind.partition(" ")
         field = message.field.add(name=name, number=number)
         field.label = field.LABEL_REPEATED if modifier == "repeated" else field.LABEL_OPTIONAL
-        if type_name in self._schema:
+        if type_name in self.schema:
             field.type, field.type_name = field.TYPE_MESSAGE, f".{self._package}.{type_name}"
         else:
             field.type = getattr(field, f"TYPE_{type_name.upper()}")
@@ -424,8 +423,7 @@ _FIRST_BYTES = np.array([*(256**n - 1 for n in range(8)), 2**64 - 1], np.uint64)
 
 
 def alike(view: ByteView, begin: Int64, end: Int64) -> tuple[Int64, Int64]:
-    """Number of each piece's content, as they occur, and first piece of each number; by 64 bits mixed with random
-    numbers, drawn anew so that no file can make two collide."""
+    """Number of each piece's content, and first piece of each number; by random sums, so that none collide on purpose."""
     odd = np.random.default_rng().integers(2**63, size=2, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     parts = (slice(low, low + _AT_ONCE) for low in range(0, len(begin), _AT_ONCE))
     mixed = [_mixed(view, begin[part], end[part], odd) for part in parts]

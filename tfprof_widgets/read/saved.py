@@ -277,7 +277,6 @@ def _read_sidecar(file: Path) -> SourceMap:
 
 
 def parse_source_map(content: bytes) -> SourceMap:
-    """Read the bytes of a sidecar."""
     found = document(unpacked(content, MAX_SIDECAR_BYTES), VERSION, most_brackets=MAX_BRACKETS)
     try:
         tables = {name: _table(found, name) for name in SOURCE_TABLES}
@@ -285,7 +284,20 @@ def parse_source_map(content: bytes) -> SourceMap:
         recorder = texts([found.get("recorder", "")])[0]
     except (TypeError, ValueError, OverflowError, KeyError) as error:
         raise TraceError(f"a table of it is broken: {type(error).__name__}: {error}") from error
-    return made_source_map(_checked(tables), (recorder,), tuple(notices))
+    # No references to rows that do not exist; a parent must come before its child, so that chains end.
+    for (name, column), target in REFERENCES.items():
+        rows = tables[name][column]
+        limit: Any = rows.index if (name, column) == ("frames", "parent") else len(tables[target])
+        tables[name][column] = rows.where((rows >= 0) & (rows < limit), -1)
+    if tables["roots"].empty:
+        # A capture without roots of libraries took all outside of `site-packages` for the user's.
+        files, frames, samples = tables["files"], tables["frames"], tables["samples"]
+        is_framework = np.array([is_framework_path(path) for path in files["file"]], np.bool_)
+        files["is_user"] &= ~is_framework
+        in_framework = np.append(np.append(is_framework, False)[frames["file"]], False)
+        tables["samples"] = samples[~in_framework[samples["frame"]]].reset_index(drop=True)
+    tables["samples"] = tables["samples"].sort_values("time_ns", kind="stable", ignore_index=True)
+    return made_source_map(tables, (recorder,), tuple(notices))
 
 
 def sidecar_bytes(source_map: SourceMap) -> bytes:
@@ -318,24 +330,3 @@ def _column_of(values: list[Any], *, is_flag: bool) -> Any:
     if not all(type(value) in (int, bool) for value in values):
         raise TypeError("a number is none")
     return np.array(values, np.bool_ if is_flag else np.int64)
-
-
-def _checked(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Remove references to rows that do not exist; a parent must come before its child, so that chains end."""
-    for (name, column), target in REFERENCES.items():
-        rows = tables[name][column]
-        limit: Any = rows.index if (name, column) == ("frames", "parent") else len(tables[target])
-        tables[name][column] = rows.where((rows >= 0) & (rows < limit), -1)
-    if tables["roots"].empty:
-        _take_back_frameworks(tables)
-    tables["samples"] = tables["samples"].sort_values("time_ns", kind="stable", ignore_index=True)
-    return tables
-
-
-def _take_back_frameworks(tables: dict[str, pd.DataFrame]) -> None:
-    """Correct captures without roots of libraries, which took all outside of `site-packages` for the user's."""
-    files, frames, samples = tables["files"], tables["frames"], tables["samples"]
-    is_framework = np.array([is_framework_path(path) for path in files["file"]], np.bool_)
-    files["is_user"] &= ~is_framework
-    in_framework = np.append(np.append(is_framework, False)[frames["file"]], False)
-    tables["samples"] = samples[~in_framework[samples["frame"]]].reset_index(drop=True)

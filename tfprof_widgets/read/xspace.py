@@ -54,7 +54,6 @@ _N_TRIES = 8
 _EVENT_METADATA = 0x22
 """The tag of an entry of a plane's table of event metadata."""
 _PLANES, _LINES, _EVENTS = 1, 3, 4
-"""Numbers of the fields."""
 
 
 @dataclass
@@ -172,8 +171,7 @@ def _line_pieces(content: Content, begin: int, end: int) -> Iterator[tuple[int, 
 
 
 def _cut(raw: bytes) -> tuple[int, Any]:
-    """A place near the end of a line's beginning between two fields, 0 for none, and the message up to it, whose parsing
-    proves it, as a walk that starts wrong soon falls in step."""
+    """A place near the end of a line's beginning between two fields, 0 for none, and the message up to it."""
     from google.protobuf.message import DecodeError
 
     for attempt in range(1, _N_TRIES + 1):
@@ -395,14 +393,11 @@ class _Reader:
         environment = next((plane.stats for plane in self.planes if plane.name == "Task Environment"), {})
         self.clock = read_clock(space.planes, environment)
         for i, (plane, names) in enumerate(zip(space.planes, stat_names, strict=True)):
-            self._read_plane(i, plane, names)
-
-    def _read_plane(self, index: int, plane: PlanePart, names: IdMap) -> None:
-        n_rows = sum(len(one.name_id) for one in self.metadata)
-        metadata, metadata_rows = event_metadata(index, plane.message.event_metadata, n_rows, names, self.strings)
-        self.metadata.append(metadata)
-        for block in self._blocks(index, plane):
-            self._take_up(block, plane, metadata_rows, names)
+            n_rows = sum(len(one.name_id) for one in self.metadata)
+            metadata, metadata_rows = event_metadata(i, plane.message.event_metadata, n_rows, names, self.strings)
+            self.metadata.append(metadata)
+            for block in self._blocks(i, plane):
+                self._take_up(block, plane, metadata_rows, names)
 
     def _blocks(self, index: int, plane: PlanePart) -> Iterator[_Block]:
         """The events of a plane, some lines or a part of a line at a time; takes up its lines on the way."""
@@ -412,7 +407,10 @@ class _Reader:
             line_id = line_of_id.setdefault(line.id, len(self.lines))
             if line_id == len(self.lines):
                 self.lines.append(Line(index, line.id, decoded(line.name), decoded(line.display_name)))
-            start_ps = self._line_start_ps(line)
+            start_ps = self.clock.line_start_ps(line.timestamp_ns)
+            if abs(start_ps) > MAX_PS:
+                self.n_out_of_range += line.n_events
+            start_ps = max(-MAX_PS, min(start_ps, MAX_PS))
             for events in line.events():
                 for first in range(0, len(events), _BLOCK_EVENTS):
                     block.append((line_id, start_ps, events.part(first, min(first + _BLOCK_EVENTS, len(events)))))
@@ -422,12 +420,6 @@ class _Reader:
                         block, n_events = _Block(), 0
         if n_events:
             yield block
-
-    def _line_start_ps(self, line: LinePart) -> int:
-        start_ps = self.clock.line_start_ps(line.timestamp_ns)
-        if abs(start_ps) > MAX_PS:
-            self.n_out_of_range += line.n_events
-        return max(-MAX_PS, min(start_ps, MAX_PS))
 
     def _take_up(self, block: _Block, plane: PlanePart, metadata_rows: IdMap, names: IdMap) -> None:
         try:

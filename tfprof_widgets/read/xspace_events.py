@@ -65,8 +65,7 @@ def padded(parts: list[bytes]) -> EventBytes:
 
 
 def follow_events(raw: bytes, first: int) -> tuple[EventBytes, int] | None:
-    """The events in a row from `first` on, and its end: chains of which each ends where the next begins, as is then
-    proved from the first on."""
+    """The events in a row from `first` on, and its end: chains of which each ends where the next begins."""
     if len(raw) - first < _MIN_BYTES:
         return None
     octets = np.frombuffer(raw, np.uint8)
@@ -138,53 +137,25 @@ MAX_PLANES = 10_000
 MAX_LINES = 250_000
 """A line is a thread or a stream, and costs a Python object."""
 
-_SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
-    "Stat": (
-        ("metadata_id", 1, "int64"),
-        ("double_value", 2, "double oneof"),
-        ("uint64_value", 3, "uint64 oneof"),
-        ("int64_value", 4, "int64 oneof"),
-        ("str_value", 5, "bytes oneof"),
-        ("bytes_value", 6, "bytes oneof"),
-        ("ref_value", 7, "uint64 oneof"),
-        ("compressed_str_value", 8, "bytes oneof"),
-    ),
-    "Event": (
-        ("metadata_id", 1, "int64"),
-        ("offset_ps", 2, "int64 oneof"),
-        ("duration_ps", 3, "int64"),
-        ("stats", 4, "Stat repeated"),
-        ("num_occurrences", 5, "int64 oneof"),
-    ),
-    "EventMetadata": (("name", 2, "bytes"), ("display_name", 4, "bytes"), ("stats", 5, "Stat repeated")),
-    "StatMetadata": (("name", 2, "bytes"),),
-    # A map is on the wire a repeated pair. Those of a plane stay bytes, and so do its stats: they may be as many as events.
-    "EventMetadataEntry": (("key", 1, "int64"), ("value", 2, "EventMetadata")),
-    "StatMetadataEntry": (("key", 1, "int64"), ("value", 2, "StatMetadata")),
-    "Line": (
-        ("id", 1, "int64"),
-        ("name", 2, "bytes"),
-        ("timestamp_ns", 3, "int64"),
-        ("events", 4, "bytes repeated"),
-        ("display_name", 11, "bytes"),
-    ),
-    "Plane": (
-        ("name", 2, "bytes"),
-        ("lines", 3, "Line repeated"),
-        ("event_metadata", 4, "bytes repeated"),
-        ("stat_metadata", 5, "bytes repeated"),
-        ("stats", 6, "bytes repeated"),
-    ),
-    "Space": (
-        ("planes", 1, "Plane repeated"),
-        ("errors", 2, "bytes repeated"),
-        ("warnings", 3, "bytes repeated"),
-        ("hostnames", 4, "bytes repeated"),
-    ),
-}
-
-
-_MESSAGES = Messages("tfprof_widgets.columns", _SCHEMA)
+_MESSAGES = Messages(
+    "tfprof_widgets.columns",
+    """
+Stat: metadata_id 1 int64, double_value 2 double oneof, uint64_value 3 uint64 oneof, int64_value 4 int64 oneof,
+    str_value 5 bytes oneof, bytes_value 6 bytes oneof, ref_value 7 uint64 oneof,
+    compressed_str_value 8 bytes oneof
+Event: metadata_id 1 int64, offset_ps 2 int64 oneof, duration_ps 3 int64, stats 4 Stat repeated,
+    num_occurrences 5 int64 oneof
+EventMetadata: name 2 bytes, display_name 4 bytes, stats 5 Stat repeated
+StatMetadata: name 2 bytes
+EventMetadataEntry: key 1 int64, value 2 EventMetadata
+StatMetadataEntry: key 1 int64, value 2 StatMetadata
+Line: id 1 int64, name 2 bytes, timestamp_ns 3 int64, events 4 bytes repeated, display_name 11 bytes
+Plane: name 2 bytes, lines 3 Line repeated, event_metadata 4 bytes repeated, stat_metadata 5 bytes repeated,
+    stats 6 bytes repeated
+Space: planes 1 Plane repeated, errors 2 bytes repeated, warnings 3 bytes repeated, hostnames 4 bytes repeated
+""",
+)
+"""A map is on the wire a repeated pair. Those of a plane stay bytes, and so do its stats: they may be as many as events."""
 
 
 def message_class(name: str) -> Any:
@@ -256,11 +227,9 @@ class RawStrings(StringTable):
         self._n_unpacked = 0
 
     def text_id(self, raw: bytes) -> int:
-        """The index of a text given as UTF-8."""
         return self._numbers[decoded(raw)]
 
     def compressed_text_id(self, raw: bytes) -> int:
-        """The index of a text given as gzip."""
         try:
             text = unpacked(raw, MAX_COMPRESSED_TEXT_BYTES - self._n_unpacked)
         except TraceError as error:
@@ -319,8 +288,7 @@ class EventFields(MessageRows):
 
 
 class StatFields:
-    """Key, kind and value of each stat by event; a kind is a `StatKind`, or 7 for bits that are a stat metadata id until
-    the plane's table gives its text."""
+    """Key, kind and value of each stat by event; a kind is a `StatKind`, or 7 for a stat metadata id not yet looked up."""
 
     def __init__(self, view: ByteView, n_stats: Int64, begin: Int64, end: Int64) -> None:
         self.view, self.n_stats = view, n_stats

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..analysis.analysis import Analysis
 from ..analysis.timeline import Counters
-from ..trace.arrays import Bool, Float64, Int32, Int64, UInt8
+from ..trace.arrays import Float64, Int32, Int64, UInt8
 from ..trace.stats import ranges
 from ..trace.trace import Trace
 from .pack import Rows, Table, TableSection, pack_bytes
@@ -30,8 +30,7 @@ _FILLED_RATIO = 0.95
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Positions:
-    """The order of the events that are sent: position `p` is event `order[p]`. Row `r`, of one line and depth by start,
-    has positions `row_offsets[r]` to before `row_offsets[r + 1]`; one event may outlive the start of the next."""
+    """The order of the events that are sent: row `r`, of one line and depth by start, has positions from `row_offsets[r]` on."""
 
     lines: Int32
     """The lines that are sent, as rows of `Trace.lines`, ascending."""
@@ -70,7 +69,13 @@ def line_numbers(trace: Trace, lines: Int32) -> Int32:
 def compute_positions(trace: Trace) -> Positions:
     """Order the events of the busiest lines; some lines at a time, so that nothing is as long as the trace but the result."""
     lines = _busiest_lines(trace)
-    n_depths = _depths(trace, lines)
+    # Depths of each line; 0 for one without events
+    offsets = trace.line_offsets
+    found = np.zeros(len(trace.lines), np.int64)
+    filled = np.flatnonzero(np.diff(offsets))
+    if len(filled):
+        found[filled] = np.maximum.reduceat(trace.nesting.depth, offsets[filled]).astype(np.int64) + 1
+    n_depths = found[lines]
     limit = max(even_share(n_depths, MAX_ROWS, at_most=int(n_depths.max(initial=0))), min(1, len(n_depths)))
     blocks = [_order_block(trace, lines[rows], n_depths[rows], limit) for rows in _blocks(trace, lines)]
     kept = np.minimum(n_depths, limit)
@@ -86,16 +91,6 @@ def compute_positions(trace: Trace) -> Positions:
 
 def _joined(parts: list[npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:
     return np.concatenate([np.empty(0, dtype), *parts])
-
-
-def _depths(trace: Trace, lines: Int32) -> Int64:
-    """Depths of each line; 0 for one without events."""
-    offsets = trace.line_offsets
-    found = np.zeros(len(trace.lines), np.int64)
-    filled = np.flatnonzero(np.diff(offsets))
-    if len(filled):
-        found[filled] = np.maximum.reduceat(trace.nesting.depth, offsets[filled]).astype(np.int64) + 1
-    return found[lines]
 
 
 def _blocks(trace: Trace, lines: Int32) -> list[slice]:
@@ -149,21 +144,16 @@ def _order_block(trace: Trace, lines: Int32, n_depths: Int64, limit: int) -> _Bl
     if not travels.all():
         order = order[travels[row[order]]]
     is_last = row_depth == np.minimum(np.repeat(n_depths, n_depths), limit) - 1
-    is_filled = _filled(row, depth, span, n_rows) & ~is_last
+    covered = np.bincount(row, weights=span, minlength=n_rows + 1)
+    # A child follows its parent in the order of the trace, and a line begins at depth 0.
+    has_child = np.append(depth[1:] > depth[:-1], np.zeros(min(1, len(depth)), np.bool_))
+    parents = np.bincount(row[has_child], weights=span[has_child], minlength=n_rows)
+    is_filled = np.asarray(covered[1 : n_rows + 1] >= _FILLED_RATIO * parents, np.bool_) & ~is_last
     return _Block(
         order=(order + low if chosen is None else chosen[order]).astype(np.int32),
         count=np.bincount(row, minlength=n_rows).astype(np.int64)[travels],
         is_filled=is_filled[travels].astype(np.uint8),
     )
-
-
-def _filled(row: npt.NDArray[np.integer], depth: npt.NDArray[np.integer], span_ps: Int64, n_rows: int) -> Bool:
-    """For each row whether the events of the next one fill those that have any inside."""
-    covered = np.bincount(row, weights=span_ps, minlength=n_rows + 1)
-    # A child follows its parent in the order of the trace, and a line begins at depth 0.
-    has_child = np.append(depth[1:] > depth[:-1], np.zeros(min(1, len(depth)), np.bool_))
-    parents = np.bincount(row[has_child], weights=span_ps[has_child], minlength=n_rows)
-    return np.asarray(covered[1 : n_rows + 1] >= _FILLED_RATIO * parents, np.bool_)
 
 
 def even_share(wanted: Int64, most: int, *, at_most: int) -> int:
@@ -202,7 +192,6 @@ class Tiles:
         return self._row_bounds(tile), self._row_bounds(tile + 1)
 
     def positions_in(self, tile: int) -> Int64:
-        """The positions of the events of a tile, ascending."""
         low, high = self.bounds(tile)
         return ranges(low, high - low)
 
@@ -282,8 +271,7 @@ _HOME_SHARE = 0.5
 
 
 def sample_events(tiles: Tiles, home_ps: tuple[float, float], *, n_wanted: int) -> Int64:
-    """Choose some `n_wanted` positions, ascending: the longest event of each row and bin of time, in finer bins where the
-    view starts, and those that cross an edge of a tile, which the tile with their end lacks."""
+    """Choose some `n_wanted` positions: the longest event of each row and bin of time, and those across a tile's edge."""
     trace, positions = tiles.trace, tiles.positions
     if positions.n_events <= n_wanted:
         return np.arange(positions.n_events)

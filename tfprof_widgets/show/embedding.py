@@ -66,7 +66,6 @@ class Contents:
     positions: Positions
     tiles: Tiles
     home_ps: Span
-    """The span that is shown first."""
     kept_ps: Span
     """The span of which a page has every event."""
     sample: np.ndarray
@@ -157,7 +156,14 @@ _PROBE_SLACK = 1.05
 
 def first_pack(contents: Contents) -> tuple[bytes, frozenset[str]]:
     """Pack what fits, in the order in which it is needed: with all events, else with a sample of them."""
-    members, base = [_meta(contents), contents.names.member], _base(contents)
+    meta = cut_texts(contents.meta, contents.names.cut)
+    block = _members(meta)
+    for n_characters in _MAX_CHARACTERS:
+        if len(block.data) <= _MAX_META_BYTES:
+            break
+        meta = cut_texts(meta, partial(head, most=n_characters))
+        block = _members(meta)
+    members, base = [block, contents.names.member], _base(contents)
     room = MAX_BYTES - sum(len(one.data) for one in members) - sum(_cost(name, one) for name, one in base.items())
     if contents.positions.n_events <= _MOST_EVENTS:
         draft = _Draft(contents, members, base, room)
@@ -249,18 +255,6 @@ def _base(contents: Contents) -> dict[str, Segment]:
 def _sample(contents: Contents, positions: np.ndarray) -> Segment:
     columns = contents.events.at(positions)
     return Segment(Table({"position": (positions, "u4"), **columns}))
-
-
-def _meta(contents: Contents) -> Block:
-    """The meta object without lists that are sections and names, its strings cut as short as it takes."""
-    meta = cut_texts(contents.meta, contents.names.cut)
-    block = _members(meta)
-    for n_characters in _MAX_CHARACTERS:
-        if len(block.data) <= _MAX_META_BYTES:
-            break
-        meta = cut_texts(meta, partial(head, most=n_characters))
-        block = _members(meta)
-    return block
 
 
 def _members(meta: dict[str, Any]) -> Block:
@@ -476,8 +470,7 @@ class _Chooser:
         return False
 
     def add_tiles(self, span_ps: PsSpan) -> bool:
-        """Put in the tile in the middle of a span, and as many next to it as fit, with stats if the first one's fit and
-        large sections' rows; False for none."""
+        """Put in the tile in the middle of a span, and as many next to it as fit, with stats; False for none."""
         low, high = self._tiles.overlapping(span_ps)
         middle = range((low + high) // 2, (low + high) // 2 + 1)
         for kinds in self._kinds():

@@ -128,8 +128,7 @@ def kernel_shell() -> Any:
 
 
 def replaceable() -> Literal["nothing", "text", "all"]:
-    """What of the running cell's output can be replaced: JupyterLab and Notebook take anything, VS Code and Colab text;
-    consoles, notebooks run as programs, `Output` and `%%capture` take nothing."""
+    """What of the running cell's output can be replaced: JupyterLab and Notebook take anything, VS Code and Colab text."""
     found = kernel_shell()
     if found is None or not hasattr(found.display_pub, "register_hook") or is_in_output_widget():
         return "nothing"

@@ -97,8 +97,7 @@ def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
 
 
 def layer_list(layers: Layers, variables: pd.DataFrame, rows: slice) -> list[dict[str, Any]]:
-    """An object per layer, loss, optimizer or input with ops; bytes or null, `allocating` names of ops, `n_params`
-    numbers in its own variables, null if unknown."""
+    """An object per layer, loss, optimizer or input with ops; bytes or null, `allocating` names of ops, `n_params`."""
     n_params = variables.groupby("layer")["n_params"].sum().to_dict()
     entries = layers.entries[[*LAYERS.in_browser(), "step_bytes"]].iloc[rows]
     names: dict[int, list[str]] = defaultdict(list)
@@ -116,8 +115,7 @@ def scope_list(scopes: Scopes, rows: slice) -> list[dict[str, Any]]:
 
 
 def kernel_list(kernels: Kernels, rows: slice) -> list[dict[str, Any]]:
-    """An object per kernel: `could_use_tensor_core` says whether Tensor Cores serve its op by name or type and no kernel
-    of it; totals are the whole capture's where no execution is known."""
+    """An object per kernel: `could_use_tensor_core` says whether Tensor Cores serve its op and no kernel of it."""
     adds_up = len(kernels.run_event) > 0  # the browser does, from `kernel_runs`
     frame = kernels.frame[KERNELS.in_browser(is_full=not adds_up)].iloc[rows]
     is_beside = beside_products(kernels.frame)[rows]
@@ -223,15 +221,8 @@ VERSION = 2
 MAX_PLANES = 4096
 """With more only those with a sent line."""
 _OVERVIEW_RATIOS = (
-    "compute_16bit_ratio",
-    "compute_32bit_ratio",
-    "host_time_ratio",
-    "device_time_ratio",
-    "host_eager_ratio",
-    "device_eager_ratio",
-    "host_idle_ratio",
-    "device_idle_ratio",
-    "device_duty_cycle_ratio",
+    *("compute_16bit_ratio", "compute_32bit_ratio", "host_time_ratio", "device_time_ratio", "host_eager_ratio"),
+    *("device_eager_ratio", "host_idle_ratio", "device_idle_ratio", "device_duty_cycle_ratio"),
 )
 _MOST_STRAGGLERS = 100
 """The costliest; the meta says of how many."""
@@ -294,31 +285,25 @@ def _planes(trace: Trace, lines: list[int]) -> list[int]:
 
 
 def _lines(trace: Trace, chosen: list[int], plane_numbers: dict[int, int]) -> list[dict[str, Any]]:
-    offsets = trace.line_offsets
-    found = []
-    for i in chosen:
-        line, rows = trace.lines[i], slice(int(offsets[i]), int(offsets[i + 1]))
-        found.append(
-            {
-                "plane": plane_numbers[line.plane],
-                "name": line.display_name or line.name or f"line {line.id}",
-                "n_events": rows.stop - rows.start,
-                # Self times add up to the time that the outermost events cover.
-                "busy_ps": int(trace.nesting.self_ps[rows].sum()),
-                "is_derived": line.is_derived,
-            }
-        )
-    return found
+    offsets = trace.line_offsets.tolist()
+    return [
+        {
+            "plane": plane_numbers[line.plane],
+            "name": line.display_name or line.name or f"line {line.id}",
+            "n_events": end - begin,
+            # Self times add up to the time that the outermost events cover.
+            "busy_ps": int(trace.nesting.self_ps[begin:end].sum()),
+            "is_derived": line.is_derived,
+        }
+        for line, begin, end in ((trace.lines[i], *offsets[i : i + 2]) for i in chosen)
+    ]
 
 
 def _overview(results: Analysis) -> dict[str, Any]:
     overview = results.overview
     return {
         "step_time": {
-            "avg": overview.step_time_avg_ms,
-            "std": overview.step_time_std_ms,
-            "min": overview.step_time_min_ms,
-            "max": overview.step_time_max_ms,
+            **{name: getattr(overview, f"step_time_{name}_ms") for name in ("avg", "std", "min", "max")},
             "n": overview.n_steps,
             "n_averaged": overview.n_steps_averaged,
         },
@@ -339,8 +324,7 @@ def _device_memory(results: Analysis) -> dict[str, Any] | None:
 
 
 def _input(results: Analysis) -> dict[str, Any]:
-    """The verdict on the input, and each input op with its category and work, in all and in averaged steps; only
-    iterators have these."""
+    """The verdict on the input, and each input op with its category and work, in all and in averaged steps."""
     pipeline = results.input_pipeline
     iterators = {op for names in pipeline.iterators["event_names"] for op in parse_op_names(names).name}
     in_steps = results.step_work_ms
@@ -354,10 +338,8 @@ def _input(results: Analysis) -> dict[str, Any]:
 
 def scope_note(scopes: Scopes) -> str:
     """Which ops are charged to a scope around their own; "" where none are."""
-    if not scopes.n_folded_ops:
-        return ""
     n, m = scopes.n_folded_ops, len(scopes.op_entry)
-    return f"{n:,} of {m:,} ops lie too deep and are shown in a scope around their own"
+    return f"{n:,} of {m:,} ops lie too deep and are shown in a scope around their own" if n else ""
 
 
 def worker_meta(workers: Workers) -> dict[str, Any]:
@@ -413,25 +395,20 @@ def _packed_structure(shown: ShownStructure, *, is_stored: bool) -> dict[str, An
         "of_framework_op": shown.of_framework_op.tolist(),
         "is_stored": is_stored,
         "is_per_step": shown.is_per_step,
-        "no_code": "" if len(shown.frames) > 1 else _why_no_code(is_stored=is_stored),
-        "no_edges": "" if shown.n_edges else _why_no_edges(is_stored=is_stored),
+        "no_code": "" if len(shown.frames) > 1 else _NO_CODE[is_stored],
+        "no_edges": "" if shown.n_edges else _NO_EDGES[is_stored],
     }
 
 
-def _why_no_code(*, is_stored: bool) -> str:
-    if is_stored:
-        return (
-            "no call stacks were stored in the file. tfprof writes them with its op log, from a graph built in Python."
-        )
-    return "no call stacks were noted during the capture. They are noted where the profiled code builds its graphs:"
-
-
-def _why_no_edges(*, is_stored: bool) -> str:
-    if is_stored:
-        return "the file names ops and what they cost, not what feeds them. A graph beside it says more:"
-    return (
-        "no graph of the program was noted during the capture. It is noted where the profiled code builds its graphs:"
-    )
+_NO_CODE = (
+    "no call stacks were noted during the capture. They are noted where the profiled code builds its graphs:",
+    "no call stacks were stored in the file. tfprof writes them with its op log, from a graph built in Python.",
+)
+"""Of a capture, and of a file."""
+_NO_EDGES = (
+    "no graph of the program was noted during the capture. It is noted where the profiled code builds its graphs:",
+    "the file names ops and what they cost, not what feeds them. A graph beside it says more:",
+)
 
 
 def coded(texts: pd.Series | Sequence[str]) -> dict[str, Any]:
@@ -505,8 +482,7 @@ _KINDS = [UNIT_TEXTS[kind] for kind in range(N_UNITS)]
 
 
 def roofline_list(results: Analysis) -> list[dict[str, Any]]:
-    """Peaks, what each step computed, and columns of ops, most time first; None without compiled programs, as only their
-    bytes are known."""
+    """Peaks, what each step computed, and columns of ops, most time first; None without compiled programs."""
     if results.op_shares.is_identity:
         return []
     roofline = results.roofline

@@ -20,8 +20,7 @@ _watched_shells: set[int] = set()
 
 
 def hear_beside_cells(widget: Widget) -> None:
-    """Handle messages where the front end sends them, as ipykernel 7.4 hands them to the shell that last sent on the same
-    comm; needs subshells."""
+    """Handle messages where the front end sends them, as ipykernel 7.4 hands them to another shell; needs subshells."""
     shell, comm = kernel_shell(), widget.comm
     if shell is None or comm is None or getattr(shell.kernel, "shell_channel_thread", None) is None:
         return
@@ -46,8 +45,7 @@ def is_beside_cells() -> bool:
 
 
 def _watch_cells(shell: Any) -> None:
-    """Follow which cell runs, and leave it its threads' output, which ipykernel gives to a message beside it
-    (ipython/ipykernel issue 1564)."""
+    """Follow which cell runs, and leave it its threads' output, not a message beside it (ipython/ipykernel issue 1564)."""
     if id(shell) in _watched_shells:
         return
     _watched_shells.add(id(shell))
@@ -107,8 +105,6 @@ def publish_fallback(root: ipywidgets.Widget, make: Callable[[], dict[str, Any]]
 
 class DiffPanel(View):
     """Verdict, step times, tables of what changed, and both timelines, linked: what `ProfileDiff.dashboard()` gives."""
-
-    entry = "diff_panel"
 
     timeline_a = Reference()
     """None where it recorded nothing."""

@@ -22,7 +22,7 @@ from ..analysis.memory.moments import Snapshots
 from ..analysis.ops.kernels import kernel_sums
 from ..analysis.ops.other import COPIES, copy_events
 from ..analysis.places import UserFiles
-from ..trace.arrays import Bool, Float64, Int32, Int64
+from ..trace.arrays import Float64, Int32, Int64
 from ..trace.stats import ranges
 from ..trace.trace import Session, Trace
 from .counters import Positions, counter_intervals, counter_table, n_counter_rows
@@ -146,8 +146,7 @@ def table_sections(results: Analysis, names: Names, lines: Int32) -> Iterator[Ta
 
 
 def _tables_of_ops(results: Analysis, names: Names) -> Iterator[TableSection]:
-    """Tables of ops and steps: `top_ops` are averaged over steps if there are any; `unit_totals` and `host_totals` count the
-    capture, `step_totals` its averaged steps; `op_shares` maps units to framework ops, `hlo_units` to `hlo_ops` (-1 for none)."""
+    """Tables of ops and steps: `top_ops` are of averaged steps if there are any; `op_shares` maps units to framework ops."""
     whole, shares, rates, hlo_ops = results.host_sums, results.op_shares, op_rates(results), results.hlo_ops
     n_ops, pieces = len(shares), results.steps.pieces
     sums = "occurrences:count total_ps self_ps"
@@ -272,8 +271,7 @@ def bounds_of(facts: Facts, duration_ps: int) -> Span:
 
 
 def first_view(facts: Facts, bounds: Span) -> Span:
-    """A few typical steps; the whole capture where it is little more or has none; its first session where sessions are
-    far apart."""
+    """A few typical steps; the whole capture where it is little more or has none; one session where they are far apart."""
     few = _span_of(facts, N_STEPS)
     if few is not None:
         is_most = bounds[1] - bounds[0] < 3 * (few[1] - few[0])
@@ -334,8 +332,7 @@ def _fitted(span: Span, bounds: Span) -> Span:
 
 
 def activity(trace: Trace, positions: Positions, bounds: Span) -> dict[str, list[float]]:
-    """Busy share of each of 512 bins of the capture, 0 to 1: by `host` the mean over its lines, by `device` of any
-    stream, over active devices; no derived lines."""
+    """Busy share of each of 512 bins of the capture, 0 to 1: by `host` the mean over its lines, by `device` of any stream."""
     first_rows = np.flatnonzero(positions.row_depth == 0)
     lines = positions.lines[positions.row_line[first_rows]].tolist()
     hosts: list[Int64] = []
@@ -417,9 +414,7 @@ def _both(name: str) -> tuple[str, str]:
 
 _KINDS: Mapping[str, _Kind] = {
     "ops": _Kind(
-        lambda row: row["name"],
-        "type",
-        selects=lambda row: (row["a_name"], row["name"] if _is_in_b(row) else ""),
+        lambda row: row["name"], "type", selects=lambda row: (row["a_name"], row["name"] if _is_in_b(row) else "")
     ),
     "layers": _Kind(lambda row: row["layer"], "class_name", key=("layer", "class_name", "kind", "device")),
     "source_lines": _Kind(
@@ -436,6 +431,8 @@ def diff_content(
 ) -> dict[str, Any]:
     """All that a comparison shows beside its timelines."""
     cut_a, cut_b = cut
+    is_in_a = diff.ops["a_name"] != ""
+    names = (diff.ops.loc[is_in_a & ~_is_in_b(diff.ops), "a_name"], diff.ops.loc[~is_in_a, "name"])
     return {
         "titles": list(titles),
         "verdict": verdict_of(diff),
@@ -446,7 +443,7 @@ def diff_content(
         "categories": cut_texts(records(diff.categories), cut_b),
         "tables": [table for name in _KINDS if (table := _table(name, diff, cut))["n_rows"]],
         "pairs": [[cut_a(a), cut_b(b)] for a, b in _renamed(diff.ops)],
-        "lone": _lone(diff.ops, cut),
+        "lone": [[own(text) for text in column.head(MOST_ROWS)] for own, column in zip(cut, names, strict=True)],
         "alignment": _alignment(diff),
     }
 
@@ -482,7 +479,8 @@ def _alignment(diff: RunDiff) -> dict[str, Any]:
         frame = one.steps.frame
         few = typical_steps(one.is_averaged, frame["session"].to_numpy()) if len(frame) else None
         if few is None or not diff.is_per_step:
-            start, step, span = 0.0, "", _length(one)
+            bounds: Span = bounds_of(one, int(one.trace.end_ps.max()) if one.trace.n_events else 0)
+            start, step, span = 0.0, "", (bounds[1] - bounds[0])
         else:
             row, last = few[0], min(few[1], few[0] + _SHOWN_STEPS - 1)
             step = str(frame["step"].iloc[row])
@@ -494,18 +492,15 @@ def _alignment(diff: RunDiff) -> dict[str, Any]:
     return {"start_ps": starts, "step": steps, "span_ps": max(spans)}
 
 
-def _length(facts: Facts) -> float:
-    bounds: Span = bounds_of(facts, int(facts.trace.end_ps.max()) if facts.trace.n_events else 0)
-    return bounds[1] - bounds[0]
-
-
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
 def _table(name: str, diff: RunDiff, cut: tuple[Cut, Cut]) -> dict[str, Any]:
     kind, frame = _KINDS[name], getattr(diff, name)
     changed = ~frame["state"].isin(UNCHANGED).to_numpy(np.bool_)
-    chosen = _first_rows(changed)
+    # Positions of the rows that are shown, in the order of the table: those that changed beyond noise in any case
+    order = np.argsort(~changed, kind="stable")[:MOST_ROWS]
+    chosen = np.sort(order)
     shown = frame.iloc[chosen]
     rows, cut_b = shown.to_dict("records"), cut[1]
     numbers = dict(zip(("a", "b", "change", "noise"), kind.values, strict=True)) | {"ratio": "ratio"}
@@ -522,12 +517,6 @@ def _table(name: str, diff: RunDiff, cut: tuple[Cut, Cut]) -> dict[str, Any]:
     is_noise_known = bool(frame[kind.values[-1]].notna().any())
     counts = {"n_rows": len(frame), "n_changed": int(changed.sum()), "is_noise_known": is_noise_known}
     return {"id": name, **counts, "columns": columns}
-
-
-def _first_rows(changed: Bool) -> Int64:
-    """Positions of the rows that are shown, in the order of the table: those that changed beyond noise in any case."""
-    order = np.argsort(~changed, kind="stable")[:MOST_ROWS]
-    return np.sort(order)
 
 
 def _ops_of(name: str, diff: RunDiff, rows: list[dict[Hashable, Any]], cut: tuple[Cut, Cut]) -> list[list[list[str]]]:
@@ -567,10 +556,3 @@ def _renamed(ops: pd.DataFrame) -> list[tuple[str, str]]:
     """Names in a and in b of ops that are called differently in the two runs."""
     both = ops[(ops["a_name"] != "") & (ops["a_name"] != ops["name"])]
     return list(zip(both["a_name"].tolist(), both["name"].tolist(), strict=True))
-
-
-def _lone(ops: pd.DataFrame, cut: tuple[Cut, Cut]) -> list[list[str]]:
-    """Names of ops without a partner: only in a, and only in b."""
-    is_in_a = ops["a_name"] != ""
-    names = (ops.loc[is_in_a & ~_is_in_b(ops), "a_name"], ops.loc[~is_in_a, "name"])
-    return [[own(text) for text in column.head(MOST_ROWS)] for own, column in zip(cut, names, strict=True)]

@@ -41,8 +41,7 @@ _PART_CHARACTERS = 2**19
 
 
 class Names:
-    """The strings of a payload by id, the trace's first (without `put_first` under its numbers), with slice family and
-    number of events; see `tell`."""
+    """The strings of a payload by id, the trace's first, with slice family and number of events; see `tell`."""
 
     row_bytes = 100
 
@@ -249,8 +248,7 @@ def worker_step_table(workers: Workers, rows: Rows) -> Table:
 
 
 def iterator_call_table(results: Analysis, rows: Rows) -> Table:
-    """Every call of every tf.data iterator: `node` within the pipeline, `root` the row of its root call (-1 without one),
-    `is_blocking` if that waited, `wait_ps` of its own work, `is_startup` in an epoch's first execution."""
+    """Every call of every tf.data iterator: `node` of the pipeline, `root` the row of its root call, `wait_ps` its own."""
     calls, iterators = results.tf_data.calls, results.input_pipeline.iterators
     pipeline = iterators["pipeline"].to_numpy(np.int64)
     order = np.argsort(pipeline, kind="stable")
@@ -273,8 +271,7 @@ def kernel_run_table(trace: Trace, kernels: Kernels, rows: Rows) -> Table:
 
 
 def copy_run_table(results: Analysis, rows: Rows) -> Table:
-    """Every copy between host and devices: `copy` is a row of the list `copies`, `is_steady` in averaged steps,
-    `exposed_ps` without a kernel on its device, `is_back` ends a round trip."""
+    """Every copy between host and devices: `copy` is a row of the list `copies`, `exposed_ps` without a kernel on its device."""
     trace, runs = results.trace, results.copy_runs.iloc[rows]
     events = runs["event"].to_numpy(np.int64)
     columns = {
@@ -332,8 +329,7 @@ def op_table(results: Analysis, names: Names, rows: Rows) -> Table:
 
 
 def op_place_table(results: Analysis, rows: Rows) -> Table:
-    """For each framework op its layer, source line and innermost scope as rows of the meta object's lists, `phase` in the
-    layers' `PHASES`, `line_phase` in the lines' `LINE_PHASES`."""
+    """For each framework op its layer, source line and scope as rows of the meta object's lists, `phase` and `line_phase`."""
     return Table(
         {
             **columns_of(results.layers, rows, i4="layer:op_entry", u1="phase:op_phase"),
@@ -350,8 +346,7 @@ def op_rates(results: Analysis) -> dict[str, npt.NDArray[np.float64]] | None:
 
 
 def occurrence_table(results: Analysis, rows: Rows, lines: npt.NDArray[np.int32]) -> Table:
-    """Every execution of every unit: `op` is the unit (see `op_shares`), `line` where its idle time counts, `execution`
-    its number where one has several rows (-1 on hosts)."""
+    """Every execution of every unit: `line` is where its idle time counts, `execution` its number where one has several rows."""
     occurrences = results.occurrences
     columns = columns_of(occurrences, rows, i4="op parent", f8="start_ps duration_ps span_ps")
     columns["line"] = (lines[occurrences.lane_line[occurrences.lane[rows]]], "i4")
@@ -454,8 +449,7 @@ class EventTables:
         return FlowTiles(flows, position=positions.of_trace_rows(trace.n_events), tile=tile, n_tiles=self._tiles.n)
 
     def at(self, positions: Int64) -> dict[str, tuple[np.ndarray, str]]:
-        """Columns of the events at some positions, each with its main framework op, step and, if compiled, unit (see
-        `op_shares`)."""
+        """Columns of the events at some positions, each with its main framework op, step and, if compiled, unit."""
         results, trace = self._results, self._results.trace
         rows = self._tiles.positions.order[positions]
         shares, unit = results.op_shares, results.event_unit[rows]
@@ -473,15 +467,10 @@ class EventTables:
         low, high = self._tiles.bounds(tile)
         rows = np.flatnonzero(high > low)
         runs = {"row": (rows, "u4"), "first": (low[rows], "u4"), "n": ((high - low)[rows], "u4")}
-        return {
-            "events": Table(self.at(ranges(low, high - low))),
-            "runs": Table(runs),
-            **self._flows.tables(tile),
-        }
+        return {"events": Table(self.at(ranges(low, high - low))), "runs": Table(runs), **self._flows.tables(tile)}
 
     def stats(self, tile: int, *, most: int | None = None) -> dict[str, Table]:
-        """`stats` of a tile's events in order (bytes as their length) and `stat_counts`; above a limit each event has its
-        first ones, of `n_all`."""
+        """`stats` of a tile's events in order and `stat_counts`; above a limit each event has its first ones, of `n_all`."""
         trace = self._results.trace
         events = self._tiles.positions.order[self._tiles.positions_in(tile)]
         stats = whole_stats(trace, events)

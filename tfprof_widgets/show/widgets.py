@@ -1,11 +1,11 @@
-"""`View` and every view of a profile. A cell that shows a profile again closes the widgets of its last run, as ipywidgets
-keeps each until it is closed, unless others show them; closed ones open again on demand."""
+"""`View` and every view of a profile; a cell that shows a profile again closes the widgets of its last run."""
 
 from __future__ import annotations
 
 import base64
 import json
 import logging
+import re
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -130,14 +130,8 @@ def _figure(*, height: int) -> Any:
 
 
 def _plain_axis(axis: Any) -> Any:
-    axis.axis_line_alpha = 0
-    axis.major_tick_line_alpha = 0
-    axis.minor_tick_in = 0
-    axis.minor_tick_out = 5
-    axis.major_tick_out = 0
-    axis.major_tick_in = 0
-    axis.major_label_standoff = 4
-    axis.major_label_text_font_size = "11px"
+    axis.update(axis_line_alpha=0, major_tick_line_alpha=0, minor_tick_in=0, minor_tick_out=5, major_tick_out=0)
+    axis.update(major_tick_in=0, major_label_standoff=4, major_label_text_font_size="11px")
     return axis
 
 
@@ -250,8 +244,7 @@ def open_again(data: Data) -> None:
 
 
 def family(data: Data) -> list[ipywidgets.Widget]:
-    """All widgets of one profile but the shared libraries, each behind those that it refers to; a comparison is without
-    the compared profiles' views."""
+    """All widgets of one profile but the shared libraries, each behind those that it refers to."""
     found: dict[int, ipywidgets.Widget] = {}
 
     def visit(widget: ipywidgets.Widget) -> None:
@@ -403,6 +396,7 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
     """One widget of one profile, such as `Profile.timeline()` gives; what is selected in one view is selected in all."""
 
     entry: ClassVar[str]
+    """The name of this kind of view in the scripts: `op_table` of `OpTable`."""
 
     _esm = built("loader.js")
     # What ipywidgets 7 displays by, which would come before `_repr_mimebundle_`.
@@ -411,13 +405,18 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
     script = Reference()
     """The scripts of all views, shared by all widgets of the page."""
     builder = traitlets.Unicode().tag(sync=True)
-    """The name of this kind of view in those scripts."""
+    """Its `entry`."""
     link = Reference()
     """The selection that all views of the profile share: a `LinkModel`."""
     data = Reference()
     """What the views of the profile draw from, shared by all of them; the view itself where it draws from its own state."""
     options = traitlets.Unicode("{}").tag(sync=True)
     """Settings of the view as JSON."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "entry" not in vars(cls):
+            cls.entry = re.sub(r"(?<=.)(?=[A-Z])", "_", cls.__name__).lower()
 
     def __init__(
         self,
@@ -449,73 +448,49 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
 class OverviewPanel(View):
     """How long a step takes, what limits it, where its time goes and which ops cost most: `Profile.overview_panel()` gives it."""
 
-    entry = "overview_panel"
-
 
 class OpTable(View):
     """Ops by self time of the selected range or of a step, to sort, filter and copy as CSV: `Profile.op_table()` gives it."""
-
-    entry = "op_table"
 
 
 class SourceView(View):
     """Your cells and files with the time of each line beside it: what `Profile.source_view()` gives."""
 
-    entry = "source_view"
-
 
 class LayerTable(View):
     """Keras layers by time and memory: what `Profile.layer_table()` gives."""
-
-    entry = "layer_table"
 
 
 class ScopeIcicle(View):
     """Name scopes from the root down, as wide as their time; click one to look into it. `Profile.scope_icicle()` gives it."""
 
-    entry = "scope_icicle"
-
 
 class KernelTable(View):
     """Kernels of GPUs by time, and whether they run on Tensor Cores: what `Profile.kernel_table()` gives."""
-
-    entry = "kernel_table"
 
 
 class CopyTable(View):
     """Copies between host and GPUs by what they cost: what `Profile.copy_table()` gives."""
 
-    entry = "copy_table"
-
 
 class RooflineChart(View):
     """Float operations a byte and a second of GPUs' ops, under their device's limits: `Profile.roofline_chart()` gives it."""
-
-    entry = "roofline_chart"
 
 
 class HloTable(View):
     """Ops of compiled XLA programs by self time, with the op that each was made from: what `Profile.hlo_table()` gives."""
 
-    entry = "hlo_table"
-
 
 class InputGraph(View):
     """A node for each tf.data iterator, waited-for ones bold, the bottleneck outlined: `Profile.input_graph()` gives it."""
-
-    entry = "input_graph"
 
 
 class WorkerChart(View):
     """The same step on every host, a stacked bar for each, or the selected range's mean: `Profile.worker_chart()` gives it."""
 
-    entry = "worker_chart"
-
 
 class TreeView(View):
     """The cost by structure: icicle, table, ranking of op types, and drawn graph: `Profile.tree_view()` gives it."""
-
-    entry = "tree_view"
 
     def begin_with(self, view: Structure | Literal["hlo"]) -> None:
         """Begin with a view of a tree, or the graphs of HLO ops; who looks at the widget already keeps what they chose.
@@ -537,9 +512,7 @@ class ChartView(View):
     """Makes the figure, as JSON that is deflated."""
 
     figure = traitlets.Unicode().tag(sync=True)
-    """The figure that the browser fills with data."""
     bokeh = Reference()
-    """The script that draws it."""
 
     @traitlets.default("figure")  # type: ignore[untyped-decorator]
     def _default_figure(self) -> str:
@@ -553,14 +526,12 @@ class ChartView(View):
 class StepChart(ChartView):
     """A stacked bar for each step's time; click one for its step, drag for a range: `Profile.step_chart()` gives it."""
 
-    entry = "step_chart"
     make_figure = staticmethod(step_chart_figure)
 
 
 class MemoryTimeline(ChartView):
     """Memory in use, free and fragmented over time, and its holders at the range's peak: `Profile.memory_timeline()` gives it."""
 
-    entry = "memory_timeline"
     make_figure = staticmethod(memory_figure)
 
 
@@ -570,8 +541,6 @@ def _panel() -> Any:
 
 class Dashboard(View):
     """The overview on top, the timeline across, and a tab for each other view: what `Profile.dashboard()` gives."""
-
-    entry = "dashboard"
 
     overview_panel = _panel()
     step_chart = _panel()
@@ -594,14 +563,14 @@ class Dashboard(View):
 class Compact(Dashboard):
     """The overview and the steps, until a button opens the dashboard: `Profile.dashboard(compact=True)` gives it."""
 
+    entry = "dashboard"
+
 
 class Timeline(View):
     """The trace as a timeline, with the steps on top and nested slices below: what `Profile.timeline()` gives.
 
     Drag over the ruler to select a time range; `?` lists the keys.
     """
-
-    entry = "timeline"
 
     bookmarks = Bookmarks().tag(sync=True, to_json=bookmarks_to_json, from_json=bookmarks_from_json)
     """Notes at moments and ranges: a tuple of `Bookmark(start_ns, end_ns, text)` in the order of time. Set them by the key

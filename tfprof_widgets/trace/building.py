@@ -90,8 +90,7 @@ def _small(ids: Int32, n: int) -> Int32 | npt.NDArray[np.uint16]:
 
 
 def merge_traces(traces: Sequence[Trace]) -> Trace:
-    """One trace with the events of all, from the earliest origin; planes and lines of equal host and name unite, sessions
-    stay apart."""
+    """One trace with the events of all, from the earliest origin; planes and lines of equal host and name unite."""
     if not traces:
         raise TraceError("There is no trace to merge (0 given): give at least one.")
     if len(traces) == 1:
@@ -199,7 +198,12 @@ class _Merger:
         table = in_order(replace(table, line_id=_taken(final, table.line_id)))
         return assemble(
             table,
-            _joined(self.metadata),
+            MetadataColumns(
+                name_id=np.concatenate([table.name_id for table in self.metadata]),
+                plane_id=np.concatenate([table.plane_id for table in self.metadata]),
+                display_name_id=np.concatenate([table.display_name_id for table in self.metadata]),
+                stats=joined_stats([table.stats for table in self.metadata]),
+            ),
             planes=self.planes.values(),
             lines=(lines[number] for number in order),
             sessions=self.sessions,
@@ -226,15 +230,6 @@ def _moved_metadata(trace: Trace, text_ids: Int64, blob_ids: Int64, plane_ids: I
             text_ids,
             blob_ids,
         ),
-    )
-
-
-def _joined(tables: Sequence[MetadataColumns]) -> MetadataColumns:
-    return MetadataColumns(
-        name_id=np.concatenate([table.name_id for table in tables]),
-        plane_id=np.concatenate([table.plane_id for table in tables]),
-        display_name_id=np.concatenate([table.display_name_id for table in tables]),
-        stats=joined_stats([table.stats for table in tables]),
     )
 
 
@@ -341,17 +336,13 @@ def last_of_each_name(stats: Stats) -> Stats:
     if not len(stats.key):
         return stats
     event = _owners(stats.n)
-    kept = _last_rows(event, stats.key)
-    n = np.bincount(event[kept], minlength=len(stats.n))
-    return Stats(n, stats.key[kept], stats.kind[kept], stats.bits[kept])
-
-
-def _last_rows(event: Int64, key: Int32) -> Int64:
-    pair = event * (int(key.max()) + 1) + key
+    pair = event * (int(stats.key.max()) + 1) + stats.key
     order = np.argsort(pair, kind="stable")
     ordered = pair[order]
     is_last = np.append(ordered[1:] != ordered[:-1], True)
-    return np.arange(len(key)) if is_last.all() else np.sort(order[is_last], kind="stable")
+    kept = np.arange(len(stats.key)) if is_last.all() else np.sort(order[is_last], kind="stable")
+    n = np.bincount(event[kept], minlength=len(stats.n))
+    return Stats(n, stats.key[kept], stats.kind[kept], stats.bits[kept])
 
 
 def host_names(trace: Trace) -> tuple[str, ...]:

@@ -201,15 +201,8 @@ COMPILED = 8
 """TensorFlow traced a function in the step."""
 
 SAMPLE_COLUMNS: tuple[str, ...] = (
-    "time_ns",
-    "cpu_pct",
-    "process_cpu_pct",
-    "rss_bytes",
-    "tf_bytes",
-    "gpu_pct",
-    "gpu_memory_bytes",
-    "gpu_clock_mhz",
-    "gpu_throttled",
+    *("time_ns", "cpu_pct", "process_cpu_pct", "rss_bytes", "tf_bytes", "gpu_pct", "gpu_memory_bytes"),
+    *("gpu_clock_mhz", "gpu_throttled"),
 )
 """Of samples: rows of float64, about one a second, NaN where unknown. `tf_bytes`: in use by TensorFlow's GPU allocators;
 `gpu_throttled`: 1 for a clock that heat or power lowers."""

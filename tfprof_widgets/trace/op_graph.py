@@ -9,56 +9,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-_INT, _TEXT, _FLAG, _REAL, _ANY = "int64", "object", "bool", "float64", "object"
-GRAPH_TABLES: dict[str, dict[str, str]] = {
-    "ops": {
-        "name": _TEXT,
-        "type": _TEXT,
-        "op_types": _ANY,
-        "device": _TEXT,
-        "host_device": _TEXT,
-        "float_ops": _INT,
-        "shape": _ANY,
-        "frame": _INT,
-        "dtype": _INT,
-    },
-    "inputs": {"op": _INT, "slot": _INT, "source": _INT, "source_output": _INT},
-    "shapes": {"op": _INT, "is_output": _FLAG, "slot": _INT, "shape": _ANY},
-    "frames": {"parent": _INT, "file": _TEXT, "line": _INT, "function": _TEXT, "function_line": _INT, "text": _TEXT},
-    "runs": {"op": _INT, "step": _INT, "n_runs": _INT, "start_us": _REAL, "end_us": _REAL},
-    "times": {
-        "op": _INT,
-        "step": _INT,
-        "device": _TEXT,
-        "is_accelerator": _FLAG,
-        "start_us": _REAL,
-        "duration_us": _REAL,
-    },
-    "memory": {
-        "op": _INT,
-        "step": _INT,
-        "time_us": _INT,
-        "requested_bytes": _INT,
-        "peak_bytes": _INT,
-        "residual_bytes": _INT,
-        "output_bytes": _INT,
-        "accelerator_temp_bytes": _INT,
-        "host_temp_bytes": _INT,
-        "accelerator_persistent_bytes": _INT,
-        "host_persistent_bytes": _INT,
-        "in_use_bytes": _INT,
-    },
-}
-_OPTIONAL = {
-    "ops": ("dtype",),
-    "memory": (
-        "output_bytes",
-        "accelerator_temp_bytes",
-        "host_temp_bytes",
-        "accelerator_persistent_bytes",
-        "host_persistent_bytes",
-    ),
-}
+from .source_map import declared
+
+_DECLARED = declared("""
+ops: name object, type object, op_types object, device object, host_device object, float_ops int64, shape object, \
+frame int64, dtype int64 optional
+inputs: op int64, slot int64, source int64, source_output int64
+shapes: op int64, is_output bool, slot int64, shape object
+frames: parent int64, file object, line int64, function object, function_line int64, text object
+runs: op int64, step int64, n_runs int64, start_us float64, end_us float64
+times: op int64, step int64, device object, is_accelerator bool, start_us float64, duration_us float64
+memory: op int64, step int64, time_us int64, requested_bytes int64, peak_bytes int64, residual_bytes int64, \
+output_bytes int64 optional, accelerator_temp_bytes int64 optional, host_temp_bytes int64 optional, \
+accelerator_persistent_bytes int64 optional, host_persistent_bytes int64 optional, in_use_bytes int64
+""")
+GRAPH_TABLES = {name: {column: dtype for column, (dtype, *_) in own.items()} for name, own in _DECLARED.items()}
+_OPTIONAL = {name: tuple(column for column, told in own.items() if told[1:]) for name, own in _DECLARED.items()}
 """Columns that few sources know; 0 where they are not given."""
 MOST_FLOAT_OPS = 2**50
 """The most float operations of an execution: far more than a device does in a second, and 2^13 times that fits 64 bits."""
@@ -134,8 +100,7 @@ def _frame(name: str, columns: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def merge_op_graphs(graphs: Sequence[OpGraph]) -> OpGraph:
-    """One graph with the executions of all; the first graph that names an op defines it, and steps of equal number count
-    together."""
+    """One graph with the executions of all; the first graph that names an op defines it, steps of equal number count together."""
     if len(graphs) == 1:
         return graphs[0]
     names = pd.Index(pd.unique(np.concatenate([graph.ops["name"].to_numpy(object) for graph in graphs])), dtype=object)

@@ -22,7 +22,6 @@ PREFIX = "tfprof-"
 NOTE = "tfprof.owner.json"
 TRACES = ("plugins/profile/*/*.xplane.pb", "windows/plugins/profile/*/*.xplane.pb")
 WATCHED = "steps.bin"
-"""File of the steps of a watched training."""
 SHARED_MEMORY = Path("/dev/shm")
 MEMORY_SYSTEMS = frozenset(("tmpfs", "ramfs", "devtmpfs", "hugetlbfs"))
 """File systems whose files take memory."""

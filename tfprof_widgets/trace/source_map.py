@@ -20,50 +20,31 @@ _OF_SOURCE_MAP = re.compile(
 _DIMENSION = re.compile(r"-1|[0-9]{1,18}", re.ASCII)
 
 INT, TEXT, FLAG = "int64", "text", "bool"
-SOURCE_TABLES: dict[str, dict[str, str]] = {
-    "ops": {"graph": INT, "op": TEXT, "type": TEXT, "frame": INT},
-    "frames": {"parent": INT, "file": INT, "line": INT, "function": TEXT},
-    "files": {"file": TEXT, "title": TEXT, "is_user": FLAG, "text": TEXT},
-    "roots": {"root": TEXT},
-    "layers": {"layer": TEXT, "name": TEXT, "class_name": TEXT, "model": TEXT, "file": INT, "line": INT},
-    "functions": {"graph": TEXT, "file": INT, "line": INT, "function": TEXT},
-    "samples": {"time_ns": INT, "frame": INT},
-    "calls": {"begin_ns": INT, "end_ns": INT, "frame": INT},
-    "facts": {"name": TEXT, "value": TEXT},
-    "details": {
-        "op": INT,
-        "device": TEXT,
-        "float_ops": INT,
-        "input_shapes": TEXT,
-        "output_shapes": TEXT,
-        "variable": INT,
-        "dtype": TEXT,
-    },
-    "edges": {"op": INT, "slot": INT, "source": INT, "source_output": INT},
-    "variables": {
-        "name": TEXT,
-        "shape": TEXT,
-        "dtype": TEXT,
-        "trainable": FLAG,
-        "layer": TEXT,
-        "device": TEXT,
-    },
-}
+
+
+def declared(text: str) -> dict[str, dict[str, list[str]]]:
+    """`table: column kind, ...`, a line a table -> by table and column the kind, and what else is said of it."""
+    lines = (line.partition(": ")[::2] for line in text.strip().split("\n"))
+    return {table: {(words := one.split())[0]: words[1:] for one in columns.split(", ")} for table, columns in lines}
+
+
+_DECLARED = declared("""
+ops: graph int64 functions, op text, type text, frame int64 frames
+frames: parent int64 frames, file int64 files, line int64, function text
+files: file text, title text, is_user bool, text text
+roots: root text
+layers: layer text, name text, class_name text, model text, file int64 files, line int64
+functions: graph text, file int64 files, line int64, function text
+samples: time_ns int64, frame int64 frames
+calls: begin_ns int64, end_ns int64, frame int64 frames
+facts: name text, value text
+details: op int64 ops, device text, float_ops int64, input_shapes text, output_shapes text, variable int64 variables, dtype text
+edges: op int64 ops, slot int64, source int64 ops, source_output int64
+variables: name text, shape text, dtype text, trainable bool, layer text, device text
+""")
+SOURCE_TABLES = {name: {column: kind for column, (kind, *_) in own.items()} for name, own in _DECLARED.items()}
 """Tables and columns of the sidecar and of `SourceMap`."""
-REFERENCES = {
-    ("ops", "graph"): "functions",
-    ("ops", "frame"): "frames",
-    ("frames", "parent"): "frames",
-    ("frames", "file"): "files",
-    ("layers", "file"): "files",
-    ("functions", "file"): "files",
-    ("samples", "frame"): "frames",
-    ("calls", "frame"): "frames",
-    ("details", "op"): "ops",
-    ("details", "variable"): "variables",
-    ("edges", "op"): "ops",
-    ("edges", "source"): "ops",
-}
+REFERENCES = {(name, column): of[1] for name, own in _DECLARED.items() for column, of in own.items() if of[1:]}
 """Columns that are rows of another table; -1 for none."""
 
 
@@ -110,11 +91,9 @@ class SourceMap:
     `variable` (row of `variables`, of the one that it reads or makes; -1 for none), `dtype` (of what it makes first, such as
     `float32`; "" where unknown)."""
     edges: pd.DataFrame = field(default_factory=lambda: _no_rows("edges"))
-    """One row per edge: output `source_output` of op `source` (-1: that argument of the function) is input `slot` of
-    `op`; -1 as output for a control edge; those from variables are left out."""
+    """One row per edge: output `source_output` of op `source` (-1: an argument) is input `slot` of `op`."""
     variables: pd.DataFrame = field(default_factory=lambda: _no_rows("variables"))
-    """Live variables: `name` (path), `shape` (see `parse_shapes`), `dtype`, `trainable`, `layer` (path as in `layers`, ""
-    for none), `device`."""
+    """Live variables: `name`, `shape` (see `parse_shapes`), `dtype`, `trainable`, `layer` (path as in `layers`), `device`."""
     roots: pd.DataFrame = field(default_factory=lambda: _no_rows("roots"))
     """`root`: folders and modules of libraries where the program ran; no rows where the capture did not record them."""
     calls: pd.DataFrame = field(default_factory=lambda: _no_rows("calls"))
@@ -129,7 +108,6 @@ class SourceMap:
         return not (len(self.ops) or len(self.layers) or len(self.samples) or len(self.variables))
 
     def read(self) -> SourceMap:
-        """Itself: it is a `Sources` that was read."""
         return self
 
     def __repr__(self) -> str:
@@ -161,8 +139,7 @@ def empty_source_map(*, warnings: tuple[str, ...] = ()) -> SourceMap:
 
 
 def merge_source_maps(maps: Sequence[SourceMap]) -> SourceMap:
-    """Of windows of one capture the fullest map; of different captures or hosts all rows, as a path may name another file
-    on each."""
+    """Of windows of one capture the fullest map; of different captures or hosts all rows."""
     fullest: dict[tuple[str, ...], SourceMap] = {}
     for one in maps:
         known = fullest.get(one.recorders)
@@ -207,7 +184,6 @@ def table_frame(name: str, columns: dict[str, Any]) -> pd.DataFrame:
 
 
 def lines_known(n: int, n_all: int) -> str:
-    """That the source lines of some graph ops were not recorded."""
     return (
         f"Source lines were read of the first {n:,} of {n_all:,} graph ops: the view of lines says for how much of the time "
         "they are known."

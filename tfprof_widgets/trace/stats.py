@@ -25,11 +25,9 @@ class Shapes:
 
     @cached_property
     def n_stats(self) -> Int64:
-        """How many stats an event of each shape has."""
         return np.diff(self.offsets)
 
     def count_of(self, key: int) -> Int64:
-        """How often each shape holds a key."""
         return np.bincount(self._owner[self.key == key], minlength=len(self.offsets) - 1)
 
     @cached_property
@@ -49,8 +47,7 @@ def ranges(first: Int64, n: Int64) -> Int64:
 
 
 class ShapeIndex:
-    """Numbers shapes, found by 64-bit sums of random numbers per key, kind and place, drawn anew so that no file can make
-    two collide."""
+    """Numbers shapes, found by 64-bit sums of random numbers, drawn anew so that no file can make two collide."""
 
     def __init__(self) -> None:
         self.keys: list[int] = []
@@ -117,7 +114,6 @@ class ShapeIndex:
         return np.append(numbers, self._random.integers(2**64, size=2 * n - len(numbers), dtype=np.uint64))
 
     def shapes(self) -> Shapes:
-        """All shapes so far."""
         return Shapes(
             offsets=np.cumsum([0, *(len(key) for key, _ in self._shapes)]).astype(np.int64),
             key=np.concatenate([np.empty(0, np.int32), *(key for key, _ in self._shapes)]),
@@ -137,7 +133,6 @@ class StatValues:
     key: Int64
     """Ascending."""
     n: Int64
-    """Number of values of each key."""
     smallest: UInt64
     rest: tuple[AnyUInt, ...]
     """For each key its values minus the smallest, in the order of the events; empty where all are equal."""
@@ -194,7 +189,6 @@ class Stats:
     """The stats of some events as plain columns, event after event."""
 
     n: Int64
-    """Number of stats of each event."""
     key: Int32
     kind: UInt8
     bits: UInt64

@@ -98,7 +98,11 @@ def _nest_lines(line_id: Int32, start_ps: Int64, duration_ps: Int64) -> tuple[In
     does_overlap[stretch[outlives]] = True
     rows = np.flatnonzero(does_overlap[stretch])
     own_start, own_end, span_ps = start[rows], end[rows], duration_ps.copy()
-    outlived, by = _outlived(own_start, own_end)
+    n = len(own_start)
+    n_inside = np.searchsorted(own_start, own_end) - np.arange(n)
+    by = _first_larger(own_end, int(n_inside.max()).bit_length())
+    outlived = np.flatnonzero(np.append(own_start, _NEVER)[by] < own_end)
+    by = by[outlived]
     span_ps[rows[outlived]] = start_ps[rows[by]] - start_ps[rows[outlived]]
     own_end[outlived] = own_start[by]
     depth[rows], own_parent = _nested(own_start, own_end, duration_ps[rows] > 0)
@@ -116,18 +120,8 @@ def _nested(start: Int64, end: Int64, can_enclose: npt.NDArray[np.bool_]) -> tup
     return depth, _latest_one_level_up(depth, can_enclose)
 
 
-def _outlived(start: Int64, end: Int64) -> tuple[Int64, Int64]:
-    """The events that a later one inside them outlives, and the first such one of each."""
-    n = len(start)
-    n_inside = np.searchsorted(start, end) - np.arange(n)
-    by = _first_larger(end, int(n_inside.max()).bit_length())
-    outlived = np.flatnonzero(np.append(start, _NEVER)[by] < end)
-    return outlived, by[outlived]
-
-
 def _first_larger(values: Int64, n_levels: int) -> Int64:
-    """For each value the place of the first larger one among the next `2**n_levels`, else one beyond; passes blocks by
-    their maxima."""
+    """For each value the place of the first larger one among the next `2**n_levels`, else one beyond."""
     largest = [np.append(values, _NEVER)]
     for _ in range(n_levels):
         below = largest[-1] if len(largest[-1]) % 2 == 0 else np.append(largest[-1], _NEVER)
@@ -162,8 +156,7 @@ def _line_time_keys(line_id: Int32, start_ps: Int64, end_ps: Int64) -> tuple[Int
 
 
 def _latest_one_level_up(depth: Int32, can_enclose: npt.NDArray[np.bool_]) -> Int32:
-    """Per event the last row before it one level up with a duration, or -1: the parent, or an event that the first one
-    that breaks nesting outlives."""
+    """Per event the last row before it one level up with a duration, or -1: the parent, or an event that it outlives."""
     n = len(depth)
     parent = np.full(n, -1, np.int32)
     enclosing = np.flatnonzero(can_enclose)
@@ -376,8 +369,7 @@ class Trace:
 
     @cached_property
     def nesting(self) -> Nesting:
-        """Depth, parent and self time of every event within its line; an aggregated event encloses nothing and has no
-        self time."""
+        """Depth, parent and self time of every event within its line; an aggregated event encloses nothing."""
         aggregated = self.n_occurrences > 0
         duration_ps = np.where(aggregated, 0, self.duration_ps) if aggregated.any() else self.duration_ps
         return nest(self.line_id, self.start_ps, duration_ps)
@@ -429,8 +421,7 @@ class Trace:
         return column
 
     def float_stat(self, key: str, *, default: float = np.nan) -> Float64:
-        """The number that events carry as a stat of the name `key`, as an array; `default` where there is none, or
-        another type."""
+        """The number that events carry as a stat of the name `key`; `default` where there is none, or another type."""
         column = np.full(self.n_events, default, np.float64)
         found = self.keyed_stats(key)
         real = found.kind == StatKind.DOUBLE
@@ -492,40 +483,10 @@ MAX_PS = 2**60
 
 
 _NAMES = (
-    "INVALID",
-    "float",
-    "double",
-    "int32",
-    "uint8",
-    "int16",
-    "int8",
-    "string",
-    "complex64",
-    "int64",
-    "bool",
-    "qint8",
-    "quint8",
-    "qint32",
-    "bfloat16",
-    "qint16",
-    "quint16",
-    "uint16",
-    "complex128",
-    "half",
-    "resource",
-    "variant",
-    "uint32",
-    "uint64",
-    "float8_e5m2",
-    "float8_e4m3fn",
-    "float8_e4m3fnuz",
-    "float8_e4m3b11fnuz",
-    "float8_e5m2fnuz",
-    "int4",
-    "uint4",
-    "int2",
-    "uint2",
-    "float4_e2m1fn",
+    *("INVALID", "float", "double", "int32", "uint8", "int16", "int8", "string", "complex64", "int64", "bool"),
+    *("qint8", "quint8", "qint32", "bfloat16", "qint16", "quint16", "uint16", "complex128", "half", "resource"),
+    *("variant", "uint32", "uint64", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz"),
+    *("float8_e5m2fnuz", "int4", "uint4", "int2", "uint2", "float4_e2m1fn"),
 )
 _FIRST_REF = 100
 ITEM_BYTES = {
@@ -543,8 +504,7 @@ MISSING = -1
 
 
 def dtype_name(code: int) -> str:
-    """Name of a `DataType` as `DataTypeString` prints it, "" for `MISSING`; from 101 on references. Source:
-    tensorflow/core/framework/types.proto."""
+    """Name of a `DataType` as `DataTypeString` prints it, "" for `MISSING`. Source: tensorflow/core/framework/types.proto."""
     if code == MISSING:
         return ""
     is_ref = code > _FIRST_REF

@@ -1,13 +1,16 @@
-"""The programs as registered: each fault is told apart, marked and short."""
+"""The programs as registered, and the verdicts on cards made up."""
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tests.nightly.diagnosis.kit import Program, marked_lines
+from tests.nightly.diagnosis.verdict import Card, judge, named_lines
 from tests.warm_process import run_python
 
 TELL = """
@@ -48,3 +51,66 @@ def test_each_fault_is_one_sentence_with_words_and_marked_lines(programs: list[l
         if cause:
             assert cause.endswith(".") and n_marked > 0, name
             assert re.compile(words).search("") is None, name
+
+
+PROGRAM = Program("p", "input", lambda _: lambda: None, "A stage waits.", r"\bstage\b", "input.py", frozenset({7, 8}))
+RIGHT = Card("slow", "high", "The stage of input.py:8 waits.", "# nothing", 0.5)
+NOWHERE = replace(RIGHT, title="A stage waits.")
+ELSEWHERE = replace(RIGHT, title="The stage of input.py:9 waits.")
+ANOTHER = Card("eager", "medium", "Ops run one by one in input.py:8.", "tf.function", 0.4)
+SMALL = replace(ANOTHER, severity="low")
+
+
+@pytest.mark.parametrize(
+    ("cards", "kind", "about"),
+    [
+        ([RIGHT, ANOTHER], "hit", RIGHT),
+        ([replace(RIGHT, severity="low")], "hit", replace(RIGHT, severity="low")),
+        ([replace(NOWHERE, fix="input.py:6-7 does it")], "hit", replace(NOWHERE, fix="input.py:6-7 does it")),
+        ([replace(RIGHT, title="Stage of input.py:7.")], "hit", replace(RIGHT, title="Stage of input.py:7.")),
+        ([ANOTHER, RIGHT], "partial", RIGHT),
+        ([NOWHERE], "partial", NOWHERE),
+        ([ELSEWHERE, ANOTHER], "partial", ELSEWHERE),
+        ([replace(RIGHT, title="The stage of model.py:8 waits.")], "partial", None),
+        ([ANOTHER, NOWHERE], "other", ANOTHER),
+        ([SMALL, ANOTHER], "silent", None),
+        ([], "silent", None),
+    ],
+)
+def test_a_fault_is_judged_by_words_and_lines(cards: list[Card], kind: str, about: Card | None) -> None:
+    verdict = judge(PROGRAM, cards)
+    assert verdict.kind == kind
+    assert about is None or verdict.card == about
+
+
+def test_the_name_of_a_file_is_no_word_of_a_mechanism() -> None:
+    program = replace(PROGRAM, words="input")
+    assert judge(program, [ANOTHER]).kind == "other"
+
+
+def test_where_no_line_is_needed_a_card_may_name_none_but_no_wrong_one() -> None:
+    program = replace(PROGRAM, needs_line=False)
+    assert judge(program, [NOWHERE]).kind == "hit"
+    assert judge(program, [ELSEWHERE]).kind == "partial"
+
+
+def test_only_a_grave_card_about_a_healthy_program_is_a_false_alarm() -> None:
+    well = replace(PROGRAM, cause="", words="")
+    assert judge(well, [SMALL]).kind == "quiet"
+    assert judge(well, [SMALL, ANOTHER]).card == ANOTHER
+
+
+def test_lines_are_read_from_a_text() -> None:
+    assert named_lines("a.py:3, src/b.py:5-6 and c.py") == {("a.py", 3), ("b.py", 5), ("b.py", 6)}
+
+
+def test_a_mark_stands_for_its_statement_and_of_a_block_for_its_head() -> None:
+    source = [
+        "    @d\n",
+        "    def f():  # fault\n",
+        "        g(\n",
+        "            1,  # fault\n",
+        "        )\n",
+        "        for i in h():  # fault\n",
+    ]
+    assert marked_lines([*source, "            k(i)\n"], 10) == {10, 11, 12, 13, 14, 15}

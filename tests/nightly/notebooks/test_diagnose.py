@@ -36,16 +36,6 @@ print(_json.dumps({"table": _json.loads(table.to_json(orient="index")), "first":
 """
 
 
-@pytest.fixture(scope="module")
-def notebook(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
-    return executed(NOTEBOOK, FACTS, tmp_path_factory.mktemp(NOTEBOOK))
-
-
-@pytest.fixture(scope="module")
-def facts(notebook: nbformat.NotebookNode) -> dict[str, Any]:
-    return json.loads(text_of(notebook.cells[-1], "stdout"))
-
-
 def shown(cell: nbformat.NotebookNode) -> str:
     """What a reader without widgets sees."""
     parts = [output.data.get("text/plain", "") for output in cell.outputs if "data" in output]

@@ -28,17 +28,6 @@ print(_json.dumps({
 """
 
 
-@pytest.fixture(scope="module")
-def notebook(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
-    return executed(NOTEBOOK, FACTS, tmp_path_factory.mktemp(NOTEBOOK))
-
-
-@pytest.fixture(scope="module")
-def facts(notebook: nbformat.NotebookNode) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(text_of(notebook.cells[-1], "stdout"))
-    return found
-
-
 def test_no_cell_complains(notebook: nbformat.NotebookNode) -> None:
     check_no_complaint(notebook)
 

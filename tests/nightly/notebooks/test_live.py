@@ -31,16 +31,6 @@ print(_json.dumps({
 """
 
 
-@pytest.fixture(scope="module")
-def notebook(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
-    return executed(NOTEBOOK, FACTS, tmp_path_factory.mktemp(NOTEBOOK))
-
-
-@pytest.fixture(scope="module")
-def facts(notebook: nbformat.NotebookNode) -> dict[str, Any]:
-    return json.loads(text_of(notebook.cells[-1], "stdout"))
-
-
 def test_each_step_of_both_runs_is_there(facts: dict[str, Any]) -> None:
     assert facts["n_steps"] == [N_STEPS, N_STEPS]
     assert f"{N_STEPS:,}" in facts["report"]

@@ -54,11 +54,6 @@ def facts_of(notebook: nbformat.NotebookNode) -> dict[str, Any]:
     return found
 
 
-@pytest.fixture(scope="module")
-def facts(notebook: nbformat.NotebookNode) -> dict[str, Any]:
-    return facts_of(notebook)
-
-
 def test_both_workers_are_one_profile_with_aligned_steps(facts: dict[str, Any]) -> None:
     assert facts["hosts"] == sorted(facts["addresses"])
     assert facts["roles"] == ["worker", "worker"]

@@ -41,17 +41,6 @@ print(_json.dumps({
 """
 
 
-@pytest.fixture(scope="module")
-def notebook(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
-    return executed(NOTEBOOK, FACTS, tmp_path_factory.mktemp(NOTEBOOK))
-
-
-@pytest.fixture(scope="module")
-def facts(notebook: nbformat.NotebookNode) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(text_of(notebook.cells[-1], "stdout"))
-    return found
-
-
 def cell_with(notebook: nbformat.NotebookNode, text: str) -> nbformat.NotebookNode:
     (found,) = [cell for cell in notebook.cells[:-1] if cell.cell_type == "code" and text in cell.source]
     return found

@@ -1,7 +1,8 @@
-"""Every table of a profile has its columns, of the same types, whatever the trace lacks or holds."""
+"""Declarations of tables, and that each table has its columns, of the same types, whatever the trace lacks or holds."""
 
 from __future__ import annotations
 
+import pydoc
 from collections.abc import Callable, Iterator
 from functools import cache
 
@@ -9,9 +10,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import tfprof_widgets as tfprof
 from tests.builders import Event, Plane, U, aggregated, event, line, plane, session, space, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis import Analysis, aggregate_ops, flow_table, select
+from tfprof_widgets.analysis import (
+    TABLES,
+    Analysis,
+    InputPipeline,
+    MemoryProfile,
+    aggregate_ops,
+    flow_table,
+    read_tables,
+    select,
+    table,
+)
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Trace, merge_traces
 
@@ -222,10 +234,74 @@ def test_every_table_keeps_its_columns_and_types(edge: str, full: dict[str, pd.D
 
 @pytest.mark.parametrize("edge", EDGES)
 def test_no_number_of_a_table_is_infinite_or_a_ratio_beyond_1(edge: str) -> None:
-    for name, table in edge_tables(edge).items():
-        for column in map(str, table.select_dtypes("number")):
-            values = table[column].to_numpy(np.float64)
+    for name, rows in edge_tables(edge).items():
+        for column in map(str, rows.select_dtypes("number")):
+            values = rows[column].to_numpy(np.float64)
             assert not np.isinf(values).any(), (name, column)
             if column.endswith("_ratio"):
                 told = values[~np.isnan(values)]
                 assert ((told >= 0) & (told <= 1 + 1e-9)).all(), (name, column)
+
+
+WRITTEN = """
+*times:
+    time_us      float  in all
+    rate         float  over time [ops/s]
+a: an op, by name
+    name         text   its [whole] name
+    *times
+b.c: a pair
+    first_*times
+    *a
+"""
+
+
+def test_columns_of_groups_and_tables_are_taken_over_with_a_prefix_before_their_names() -> None:
+    tables = read_tables(WRITTEN)
+    assert [name for name, found in tables.items() if found.row] == ["a", "b.c"]
+    assert tables["b.c"].names == ("first_time_us", "first_rate", "name", "time_us", "rate")
+
+
+def test_every_table_is_declared_by_the_module_that_is_looked_in() -> None:
+    assert [found.name for found in TABLES.values()] == list(TABLES)
+    with pytest.raises(LookupError, match="names no module"):
+        table("nowhere: a row\n    name  text  its name")
+
+
+def test_what_the_browser_gets_is_declared_by_name_dtype_and_mark() -> None:
+    kernels, copies, timeline = (TABLES[name] for name in ("kernels", "copies", "memory.timeline"))
+    assert set(kernels.in_browser()) - set(kernels.in_browser(is_full=False)) == {
+        *("occurrences", "total_time_us", "min_time_us", "max_time_us")
+    }
+    assert copies.in_browser() == list(copies.names)
+    assert [one.column.name for one in copies.sent if one.is_nullable] == ["bytes_per_copy", "gb_per_s"]
+    assert list(timeline.by_dtype) == ["f8"]
+    assert {"heap_bytes", "fragmentation_ratio"} <= set(timeline.by_dtype["f8"].split())
+
+
+def test_every_column_has_a_meaning_and_is_named_once_a_table() -> None:
+    for found in TABLES.values():
+        assert len(set(found.names)) == len(found.names) > 0, found.name
+        for column in found.columns:
+            assert column.meaning and "*" not in column.name, (found.name, column)
+            assert column.kind in ("int", "float", "number", "bool", "text", "object"), (found.name, column)
+
+
+def test_a_column_of_one_name_has_one_unit() -> None:
+    units: dict[str, set[str]] = {}
+    for found in TABLES.values():
+        for column in found.columns:
+            units.setdefault(column.name, set()).add(column.unit)
+    assert {name for name, known in units.items() if len(known) > 1} == set()
+
+
+def test_help_tells_every_column_of_a_table_with_its_type_unit_and_meaning() -> None:
+    for owner, name in (
+        *((tfprof.Profile, name) for name in ("events", "steps", "ops", "kernels", "layers", "hosts", "system")),
+        *((tfprof.ProfileDiff, f"diff(a, b).{name}") for name in ("ops", "memory")),
+        *((MemoryProfile, f"memory.{name}") for name in ("timeline", "peak", "unfreed")),
+        *((InputPipeline, f"input_pipeline.{name}") for name in ("iterators", "executions")),
+    ):
+        told = pydoc.render_doc(getattr(owner, name.rpartition(".")[2]))
+        assert all(f"{one.name} ({one.kind}" in told and one.meaning in told for one in TABLES[name].columns), name
+    assert "duration_ns (float, nanoseconds): how long it took" in pydoc.render_doc(tfprof.Profile.events)

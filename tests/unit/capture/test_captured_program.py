@@ -295,7 +295,7 @@ out["parent"] = len(program.read().ops)
     assert out["parent"] > 0
 
 
-@pytest.mark.parametrize("end", ["", "sys.exit(3)", "raise RuntimeError"])
+@pytest.mark.parametrize("end", ["", "raise RuntimeError"])
 def test_a_log_directory_has_the_lines_when_the_process_ends_and_nobody_asked(tmp_path: Path, end: str) -> None:
     run_python(
         f"""
@@ -344,29 +344,3 @@ for i in range(4):
     )
     assert out == {"written": [0, 0, 1, 2], "held": [1, 2, 2, 2]}
     assert len(list(tmp_path.rglob("tfprof.sources*"))) == 4, "at the exit"
-
-
-def test_a_stop_leaves_no_thread_and_no_file_behind() -> None:
-    out = run_scenario(
-        """
-import tempfile
-def files():
-    places = pathlib.Path("/dev/shm"), pathlib.Path(tempfile.gettempdir())
-    return {str(path) for place in places for path in place.glob(f"tfprof-{os.getpid()}-*")}
-made = model()
-made.fit(*arrays(2), **FIT)
-before, threads = files(), set(threading.enumerate())
-capture = started()
-made.fit(*arrays(2), **FIT)
-record = capture.stop()
-left = set(threading.enumerate()) - threads
-for thread in left:
-    thread.join(5)  # one that watches bounds is told to end, and not waited for
-out["threads"] = [thread.name for thread in left if thread.is_alive()]
-record.program.read()
-del record, capture
-gc.collect()
-out["files"] = sorted(files() - before)
-"""
-    )
-    assert out == {"threads": [], "files": []}

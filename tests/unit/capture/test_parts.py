@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from tfprof_widgets.capture import (
@@ -19,12 +18,10 @@ from tfprof_widgets.capture import (
     BoundWatch,
     CaptureOptions,
     FileRate,
-    SystemSampler,
     active_capture,
     enable_cpu_memory_recording,
     folders,
     heap_reader,
-    on_trace_clock,
     run_shielded,
     windows,
 )
@@ -229,32 +226,6 @@ def test_a_run_is_moved_to_another_disk_whole_or_not_at_all(tmp_path: Path, monk
 
 def test_the_free_space_of_a_place_with_a_name_too_long_is_told(tmp_path: Path) -> None:
     assert "iB" in folders.free_text(tmp_path / ("x" * 300) / "logs")
-
-
-def test_the_sampler_gives_rows_in_time_order_and_counts_bytes_from_its_start() -> None:
-    sampler = SystemSampler(interval_s=0.02)
-    sampler.start()
-    time.sleep(0.3)
-    samples = sampler.stop()
-    assert len(samples) > 5
-    assert samples["time_ns"].is_monotonic_increasing
-    assert samples["rss_bytes"].gt(1_000_000).all()
-    assert samples["disk_write_bytes"].iloc[0] < 1e9
-    assert not any(thread.name == "tfprof-sampler" for thread in threading.enumerate())
-
-
-def test_a_sampler_that_never_ran_gives_the_columns_without_rows() -> None:
-    empty = SystemSampler().stop()
-    assert len(empty) == 0
-    assert "rss_bytes" in empty.columns
-    assert on_trace_clock(empty, 0).columns[0] == "time_ms"
-
-
-def test_samples_are_put_on_the_clock_of_a_trace() -> None:
-    samples = pd.DataFrame({"time_ns": [1_000_000_000, 1_001_500_000], "cpu_pct": [1.0, 2.0]})
-    clocked = on_trace_clock(samples, 1_000_500_000)
-    assert clocked["time_ms"].tolist() == [-0.5, 1.0]
-    assert "time_ns" not in clocked
 
 
 def test_cpu_memory_recording_is_asked_for_and_a_users_choice_stands(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ NET = "Inter-| Receive\n face |bytes\n    lo: 99 0 0 0 0 0 0 0 99 0 0 0 0 0 0 0\
 def proc(tmp_path: Path) -> Path:
     (tmp_path / "self").mkdir()
     (tmp_path / "net").mkdir()
-    write_proc(tmp_path, ticks=(0, 0), disk=(0, 0), net=(0, 0))
+    write_proc(tmp_path, ticks=(0, 0), disk=(1, 2), net=(100, 50))
     return tmp_path
 
 
@@ -62,8 +62,8 @@ def test_each_core_each_disk_and_each_network_is_counted_once(proc: Path, monkey
     row = dict(zip(reader.columns, reader.read(), strict=True))
     reader.close()
     assert (row["cpu_pct"], row["cpu0_pct"], row["cpu1_pct"]) == (75, 100, 0)
-    assert (row["disk_read_bytes"], row["disk_write_bytes"]) == (4 * 512, 8 * 512)
-    assert (row["net_recv_bytes"], row["net_sent_bytes"]) == (1000, 500)
+    assert (row["disk_read_bytes"], row["disk_write_bytes"]) == (3 * 512, 6 * 512)
+    assert (row["net_recv_bytes"], row["net_sent_bytes"]) == (900, 450)
     assert (row["n_threads"], row["memory_available_bytes"]) == (17, 2 * 2**20)
     assert row["rss_bytes"] % 1000 == 0 < row["rss_bytes"]
 

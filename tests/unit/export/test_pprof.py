@@ -298,15 +298,6 @@ def test_totals_of_old_files_are_those_of_tfprofs_own_pprof_file(
 
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("view", VIEWS)
-def test_totals_of_an_old_file_are_those_of_its_tree(view: TreeView, first_profiler: Path, tmp_path: Path) -> None:
-    prof = tfprof.load(first_profiler / "profile.context")
-    root = prof.tree(view).iloc[0]
-    totals = read_pprof(prof.to_pprof(tmp_path / "costs.pb.gz", view)).totals()
-    assert totals == {name: root[f"total_{name}"] for name in ("micros", "accelerator_micros", "bytes")}
-
-
-@pytest.mark.tensorflow
-@pytest.mark.parametrize("view", VIEWS)
 def test_totals_of_a_keras_capture_are_those_of_its_ops(
     view: TreeView, capture_of: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -206,12 +206,6 @@ def test_what_cannot_be_written_or_read_is_named(tmp_path: Path) -> None:
         prof.save(tmp_path / "new")
 
 
-def test_the_sidecar_is_plain_json(tmp_path: Path) -> None:
-    captured(run(tmp_path / "old", "a")).save(tmp_path / "new")
-    document = json.loads((tmp_path / "new" / SAVED).read_text())
-    assert document["runs"] == ["a"]
-
-
 def test_another_run_of_equal_name_and_size_stays(tmp_path: Path) -> None:
     other = run(tmp_path / "new", "a")
     (other / "h.xplane.pb").write_bytes(xspace("b"))

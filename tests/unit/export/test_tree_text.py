@@ -1,12 +1,16 @@
-"""Text of a tree: what tfprof's text says nothing about. That both are equal is tested beside the tree."""
+"""Text that a terminal shows: the summary, and what tfprof's own text of a tree says nothing about."""
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
-from tests.builders import plane, trace
+import tfprof_widgets as tfprof
+from tests.browser.full_run import PLAIN, write_run
+from tests.builders import event, line, plane, space, trace
 from tests.unit.analysis.tree.drawn_graphs import graph_of
 from tfprof_widgets.analysis import VIEWS, TreeView, build_tree, make_tree_options
 from tfprof_widgets.export import format_memory, format_number, format_time, tree_text
@@ -68,3 +72,30 @@ def test_a_chain_of_thousands_of_ops_is_cut_and_says_of_how_many() -> None:
 
 def test_a_tree_that_is_shown_whole_has_no_such_line() -> None:
     assert "max_depth" not in profile_of(graph_of({"a/b": 1, "a/c": 2})).tree_text("scope")
+
+
+def summary(directory: Path, *lines: bytes) -> str:
+    (directory / "host.xplane.pb").write_bytes(space(plane("/host:CPU", *lines)))
+    return tfprof.load(directory).text()
+
+
+def test_parts_are_one_blank_line_apart_also_where_there_is_nothing_to_tell(tmp_path: Path) -> None:
+    for lines in ([], [line("main", event("x", 0, 1))]):
+        text = summary(tmp_path, *lines)
+        assert "\n\n" in text
+        assert "\n\n\n" not in text
+
+
+def test_nobody_is_sent_to_change_the_allocator_where_nothing_ran(tmp_path: Path) -> None:
+    text = summary(tmp_path)
+    assert "no memory was allocated" in text
+    assert "TF_CPU_ALLOCATOR_USE_BFC" not in text
+    assert "TF_CPU_ALLOCATOR_USE_BFC" in summary(tmp_path, line("main", event("x:MatMul", 0, 1)))
+
+
+def test_the_lines_that_cost_most_are_told_with_their_share(tmp_path: Path) -> None:
+    text = tfprof.load(write_run(tmp_path / "run", PLAIN)).text()
+    (head,) = [row for row in text.splitlines() if row.startswith("Lines by self time")]
+    assert "of op time is charged to your code" in head
+    assert re.search(r"[\d.]+ +\d+ %  train\.py:\d+ +" + re.escape(PLAIN.code), text)
+    assert "Lines by" not in summary(tmp_path, line("main", event("x:MatMul", 0, 1)))

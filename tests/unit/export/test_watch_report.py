@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.unit.analysis.watched.drawn_steps import steps
-from tfprof_widgets.analysis import Anomaly, compared, outcome_of
+from tfprof_widgets.analysis import Anomaly, outcome_of
 from tfprof_widgets.export import watch_report, watch_summary
 from tfprof_widgets.read import WatchWriter, read_watch_log
 from tfprof_widgets.trace import COMPILED, PROFILED, VALIDATION, WatchLog
@@ -133,18 +133,3 @@ def test_text_of_the_log_stays_text(tmp_path: Path, rows: Any) -> None:
     assert "\n# d" not in report
     assert "\x1b" not in report + watch_summary(log)
     assert len({line.count("|") for line in report.splitlines() if line.startswith("| ") and "script" in line}) <= 2
-
-
-def test_runs_are_compared_with_how_sure_it_is(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    slow, fast = (ms * rng.lognormal(0, 0.05, 8000) for ms in (8.0, 4.0))
-    words = compared(slow, fast)
-    assert words.startswith("step 4.00 ms (median), last run 7.99 ms: 2.00 ")
-    assert "times faster (95 % interval" in words
-    assert "busy machine" not in words
-    assert compared(fast, 1.2 * fast).endswith("; a busy machine does that, too")
-    assert compared(fast, 4.0 * rng.lognormal(0, 0.05, 8000)).endswith(": no sure change")
-    assert compared(fast[:3], slow[:3]).endswith("too few steps to tell whether that is a difference")
-    assert compared(fast[:0], slow) == ""
-    last = _log(tmp_path / "last", steps(slow))
-    assert "times faster" in watch_report(_log(tmp_path / "now", steps(fast)), last)

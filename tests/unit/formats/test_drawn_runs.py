@@ -1,11 +1,36 @@
-"""RunMetadata as programs on GPUs, in loops and from several threads write it, drawn by hand."""
+"""RunMetadata drawn by hand: of GPUs, loops, several threads and several tasks."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tfprof_widgets as tfprof
+from tfprof_widgets.analysis import compute_flows
 from tfprof_widgets.profiles import Profile
-from tfprof_widgets.read import Opened, places_of, read_run_metadata, step_message
+from tfprof_widgets.read import (
+    FLOW_IN,
+    FLOW_OUT,
+    MOST_LANES,
+    Maker,
+    Opened,
+    StepStats,
+    TensorLife,
+    TensorMakers,
+    nested_lanes,
+    places_of,
+    read_run_metadata,
+    read_step_stats,
+    read_timelines,
+    step_message,
+    step_trace,
+)
 from tfprof_widgets.trace import OpGraph, Trace
 
 CPU, GPU = "/job:localhost/replica:0/task:0/device:CPU:0", "/job:localhost/replica:0/task:0/device:GPU:0"
@@ -132,3 +157,234 @@ def test_devices_have_places_that_the_analyses_know() -> None:
     assert told[STREAM][1:] == ("/device:GPU:0", "stream:7", False)
     assert told["/job:ps/replica:0/task:1/device:CPU:0"][0] == "/job:ps/replica:0/task:1"
     assert told["/gpu:1/stream:all"][1:] == ("/device:GPU:1", "stream:all", False)
+
+
+DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
+LOOP_START_US = 10**15
+N_TURNS = 3_000
+
+
+def stats_of(rows: Iterable[tuple[str, str, int]], device: str = DEVICE) -> StepStats:
+    """Executions `(name, label, start in us)` of one device."""
+    message = step_message("StepStats")()
+    one = message.dev_stats.add(device=device.encode())
+    for name, label, start in rows:
+        one.node_stats.add(
+            node_name=name.encode(),
+            timeline_label=label.encode(),
+            all_start_micros=LOOP_START_US + start,
+            op_end_rel_micros=2,
+        )
+    return read_step_stats({0: message.SerializeToString()})
+
+
+def arrows(trace: Trace) -> dict[int, list[int]]:
+    """From the start of what took inputs, in us, to the starts of what made them."""
+    stats = [trace.stats_of(i) for i in range(trace.n_events)]
+    start = [int(trace.start_ps[i]) // 10**6 for i in range(trace.n_events)]
+    made = {one[FLOW_OUT]: start[i] for i, one in enumerate(stats) if FLOW_OUT in one}
+    return {
+        start[i]: [made[int(flow)] for flow in str(one[FLOW_IN]).split()]
+        for i, one in enumerate(stats)
+        if one.get(FLOW_IN)
+    }
+
+
+def test_each_turn_of_a_loop_takes_what_the_last_one_before_it_made() -> None:
+    rows = []
+    for turn in range(N_TURNS):
+        rows.append(("loop/a", "loop/a = Add(loop/b)", 6 * turn))
+        rows.append(("loop/b", "loop/b = Mul(loop/a, loop/b)", 6 * turn + 3))
+    found = arrows(step_trace(stats_of(rows)))
+    at = 6 * (N_TURNS // 2)
+    assert found[at] == [at - 3]
+    assert found[at + 3] == [at, at - 3]
+    assert found[0] == [3]  # nothing made it before: the next one did
+    assert len(found) == 2 * N_TURNS
+
+
+def best_of_all(makers: list[Maker], taker: Maker) -> int:
+    """The rule, tried on every maker: near before far, before rather than after, then the closest, then the first."""
+    best, best_key = -1, (False, False, 0)
+    for other in makers:
+        if other.row == taker.row or (taker.is_received and other.is_received):
+            continue
+        is_before = other.start_ps <= taker.start_ps
+        is_near = (other.host == taker.host) != taker.is_received
+        key = (is_near, is_before, other.start_ps if is_before else -other.start_ps)
+        if best < 0 or key > best_key:
+            best, best_key = other.row, key
+    return best
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abc"), st.booleans()), max_size=12))
+def test_a_taker_has_the_maker_that_the_rule_gives(drawn: list[tuple[int, str, bool]]) -> None:
+    makers = [Maker(i, *rest) for i, rest in enumerate(drawn)]
+    index = TensorMakers(makers)
+    takers = [*makers, Maker(99, 5, "a", False), Maker(99, 5, "a", True), Maker(99, 5, "x", False)]
+    for taker in takers:
+        assert index.source_of(taker) == best_of_all(makers, taker)
+
+
+def looped_timeline(n_turns: int) -> bytes:
+    events: list[dict[str, Any]] = [
+        {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": f"{DEVICE} {what}"}}
+        for pid, what in ((1, "Compute"), (2, "Tensors"))
+    ]
+    for turn in range(n_turns):
+        ts = LOOP_START_US + 3 * turn
+        args = {"name": "loop/a", "op": "Add"}
+        events.append({"ph": "X", "cat": "Op", "name": "Add", "pid": 1, "tid": 0, "ts": ts, "dur": 2, "args": args})
+        at = {"cat": "Tensor", "name": "loop/a:0", "pid": 2, "tid": 0, "id": turn}
+        text = f'allocation_description {{ requested_bytes: {turn + 1} allocator_name: "cpu" }}'
+        snapshot = {"snapshot": {"tensor_description": text}}
+        events += [{"ph": "N", "ts": ts} | at, {"ph": "O", "ts": ts + 1, "args": snapshot} | at]
+        events.append({"ph": "D", "ts": ts + 2} | at)
+    return json.dumps({"traceEvents": events}).encode()
+
+
+def test_each_turn_of_a_loop_in_a_timeline_has_the_tensor_that_it_made() -> None:
+    found = read_timelines({0: ("timeline-0.json", looped_timeline(N_TURNS))})
+    own = [[tensor.requested_bytes for tensor in one.outputs] for one in found.executions]
+    assert own == [[turn + 1] for turn in range(N_TURNS)]
+
+
+PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
+SECOND_WORKER = "/job:worker/replica:0/task:1"
+
+
+def drawn(*rows: tuple[str, str, str, int, int]) -> str:
+    """A timeline of ops: task, name, type, start and duration in us."""
+    tasks = list(dict.fromkeys(row[0] for row in rows))
+    events: list[dict[str, Any]] = [
+        {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": f"{task}/device:CPU:0 Compute"}}
+        for pid, task in enumerate(tasks)
+    ]
+    for task, name, op, start, duration in rows:
+        args = {"name": name, "op": op}
+        where = {"pid": tasks.index(task), "tid": 0, "ts": 10**15 + start, "dur": duration}
+        events.append({"ph": "X", "cat": "Op", "name": op, "args": args, **where})
+    return json.dumps({"traceEvents": events})
+
+
+def test_time_in_which_a_tensor_arrives_is_communication_of_the_task_that_waits(tmp_path: Path) -> None:
+    text = drawn(
+        (WORKER, "RecvTensor", "RecvTensor", 0, 400),
+        (WORKER, "MatMul", "MatMul", 400, 600),
+        (PS, "update", "AssignSub", 0, 50),
+    )
+    (tmp_path / "timeline-7.json").write_text(text)
+    prof = tfprof.load(tmp_path / "timeline-7.json")
+    steps = prof.steps.set_index("host")
+    assert steps["name"].tolist() == ["step 7", "step 7"]
+    assert steps.loc[WORKER, ["device_collectives_ms", "host_compute_ms", "step_time_ms"]].tolist() == [0.4, 0.6, 1.0]
+    assert steps.loc[PS, ["device_collectives_ms", "host_compute_ms"]].tolist() == [0.0, 0.05]
+    assert set(prof.workers["host"]) == {WORKER}
+    assert dict(zip(prof.hosts["host"], prof.hosts["role"], strict=True)) == {WORKER: "worker", PS: "parameter server"}
+    assert prof.overview.limiter == "host_compute"
+    assert prof.overview.verdict.endswith("is lost to exchange between hosts.")
+
+
+def test_tasks_of_several_directories_are_one_profile(tmp_path: Path) -> None:
+    for name, task in (("a", WORKER), ("b", SECOND_WORKER)):
+        (tmp_path / name).mkdir()
+        for step in (1, 2):
+            text = drawn((task, "MatMul", "MatMul", 1000 * step, 10 * step))
+            (tmp_path / name / f"timeline-{step}.json").write_text(text)
+    prof = tfprof.load(tmp_path / "*" / "timeline-*.json")
+    assert sorted(zip(prof.steps["host"], prof.steps["name"], strict=True)) == [
+        (WORKER, "step 1"), (WORKER, "step 2"), (SECOND_WORKER, "step 1"), (SECOND_WORKER, "step 2")
+    ]  # fmt: skip
+    assert prof.tree("scope").set_index("name").loc["MatMul", "run_count"] > 0
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("file", ["run_5.pb", "run_5.stats", "timeline-5.json"])
+def test_two_servers_of_a_cluster_are_two_hosts(first_profiler: Path, file: str) -> None:
+    prof = tfprof.load(first_profiler / "tasks" / file)
+    steps = prof.steps.set_index("host")
+    assert set(steps.index) == {PS, WORKER}
+    assert set(steps["name"]) == {"step 5"}
+    received = [
+        duration / 1e9
+        for name, duration in zip(prof.trace.name_id, prof.trace.duration_ps, strict=True)
+        if prof.trace.strings[name].endswith(":RecvTensor")
+    ]
+    assert len(received) == 2
+    assert 0 < steps["device_collectives_ms"].sum() <= sum(received)
+
+
+@pytest.mark.tensorflow
+def test_arrows_lead_from_the_op_that_sent_a_tensor_to_those_that_took_it(first_profiler: Path) -> None:
+    prof: Profile = tfprof.load(first_profiler / "tasks" / "run_5.pb")
+    trace, flows = prof.trace, compute_flows(prof.trace)
+    found = {
+        tuple((trace.planes[trace.plane_id[i]].host, trace.strings[trace.name_id[i]].rpartition(":")[2]) for i in pair)
+        for pair in zip(flows.from_event.tolist(), flows.to_event.tolist(), strict=True)
+    }
+    assert ((PS, "Identity"), (WORKER, "RecvTensor")) in found
+    assert ((WORKER, "RecvTensor"), (WORKER, "MatMul")) in found
+    assert ((WORKER, "Sum"), (PS, "RecvTensor")) in found
+
+
+def test_a_timeline_of_tfprof_s_own_has_types_from_names_and_edges_from_arrows(tmp_path: Path) -> None:
+    cpu = "Op scheduling threads: /job:localhost/replica:0/task:0/device:cpu:0"
+    gpu = "Op execution threads: /device:gpu:0/stream:all"
+    op = {"ph": "X", "cat": "Op", "tid": 0, "dur": 5}
+    events = [
+        {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": cpu}},
+        {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": gpu}},
+        {**op, "pid": 0, "ts": 10, "name": "net/x", "args": {"name": "net/x"}},
+        {**op, "pid": 1, "ts": 20, "name": "net/MatMul_1", "args": {"name": "net/MatMul_1"}},
+        {"ph": "s", "cat": "DataFlow", "id": 1, "name": "net/x", "pid": 0, "tid": 0, "ts": 15},
+        {"ph": "t", "cat": "DataFlow", "id": 1, "name": "net/x", "pid": 1, "tid": 0, "ts": 20},
+    ]
+    (tmp_path / "timeline_3").write_text(json.dumps({"traceEvents": events}))
+    prof = tfprof.load(tmp_path / "timeline_3")
+    assert prof.steps["name"].tolist() == ["step 3"]
+    ops = prof.ops.set_index("name")
+    assert ops.loc["net/MatMul_1", ["device", "type"]].tolist() == ["Device", "MatMul"]
+    graph = prof.run.results.stored_graph
+    assert graph is not None
+    assert graph.ops["name"].to_numpy()[graph.inputs[["source", "op"]]].tolist() == [["net/x", "net/MatMul_1"]]
+
+
+SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=40)
+
+
+def first_fit(spans: list[tuple[int, int]]) -> list[int]:
+    """The lowest lane in which each span overlaps no other one that does not enclose it."""
+    lanes: list[list[tuple[int, int]]] = []
+    found = []
+    for begin, end in spans:
+        fits = (all(stop <= begin or end <= stop for _, stop in lane) for lane in lanes)
+        lane = next((i for i, fit in enumerate(fits) if fit), len(lanes))
+        if lane == len(lanes):
+            lanes.append([])
+        lanes[lane].append((begin, end))
+        found.append(lane)
+    return found
+
+
+@given(SPANS)
+def test_a_span_is_on_the_lowest_lane_on_which_it_nests(drawn: list[tuple[int, int]]) -> None:
+    spans = sorted(((begin, begin + length) for begin, length in drawn), key=lambda span: (span[0], -span[1]))
+    assert nested_lanes([span[0] for span in spans], [span[1] for span in spans]) == first_fit(spans)
+
+
+def test_many_tensors_that_overlap_are_on_some_lanes() -> None:
+    n = 20_000
+    lanes = nested_lanes(list(range(n)), list(range(n, 2 * n)))
+    assert lanes[:MOST_LANES] == list(range(MOST_LANES))
+    assert lanes[MOST_LANES:] == [-1] * (n - MOST_LANES)
+
+
+def test_tensors_that_no_lane_takes_are_told() -> None:
+    n = MOST_LANES + 20
+    device = "/job:localhost/replica:0/task:0/device:CPU:0"
+    stats = StepStats()
+    stats.tensors.extend(TensorLife(0, device, f"t{i}", 10 + i, 1000 + i, "float", "[1]", 4, "cpu") for i in range(n))
+    trace = step_trace(stats)
+    assert len(trace.lines) == MOST_LANES
+    assert trace.n_events == MOST_LANES
+    assert [text for text in trace.warnings if f"{MOST_LANES} of {n} tensors" in text and device in text]

@@ -1,12 +1,27 @@
-"""A ProfileProto becomes an OpGraph; what is none is refused with a sentence that says where and what."""
+"""A ProfileProto or an op log -> an OpGraph and its executions; what is none is refused with where and what."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from tests.builders import number, tagged
 from tfprof_widgets.errors import EmptyTraceError, TraceError
-from tfprof_widgets.read import read_profile_proto
+from tfprof_widgets.profiles import Profile
+from tfprof_widgets.read import (
+    FLOW_IN,
+    FLOW_OUT,
+    Opened,
+    graph_nodes,
+    read_op_log,
+    read_profile_proto,
+    source_of,
+    step_message,
+    trace_of,
+)
+from tfprof_widgets.trace import MOST_FLOAT_OPS, OpGraph, Trace, make_op_graph
 
 
 def entry(field: int, key: int | bytes, value: bytes | int) -> bytes:
@@ -124,3 +139,112 @@ def test_foreign_bytes_are_refused(content: bytes) -> None:
 def test_what_does_not_fit_together_is_named(content: bytes, message: str) -> None:
     with pytest.raises(TraceError, match=message):
         read_profile_proto(content)
+
+
+CPU, STREAM = "/device:CPU:0", "/device:GPU:0/stream:all"
+
+
+def graph_of(*executions: tuple[str, int, float, float], device: str = CPU) -> OpGraph:
+    """A graph of `(name, step, start and duration in us)`; each op takes what the one before it made."""
+    names = list(dict.fromkeys(name for name, *_ in executions))
+    of_op, n = range(len(names)), len(executions)
+    _, steps, starts, durations = zip(*executions, strict=True)
+    ops = {
+        "name": names,
+        "type": ["Mul"] * len(names),
+        "op_types": [("Mul",)] * len(names),
+        "device": [device] * len(names),
+    }
+    ops |= {"host_device": ops["device"], "float_ops": [0] * len(names), "shape": [None] * len(names)}
+    times = {"op": [names.index(name) for name, *_ in executions], "step": steps, "device": [device] * n}
+    times |= {"is_accelerator": [device == STREAM] * n, "start_us": starts, "duration_us": durations}
+    inputs = {
+        "op": of_op[1:],
+        "slot": [0] * len(of_op[1:]),
+        "source": of_op[:-1],
+        "source_output": [0] * len(of_op[1:]),
+    }
+    return make_op_graph({"ops": ops | {"frame": [-1] * len(names)}, "inputs": inputs, "times": times})
+
+
+def events_of(trace: Trace) -> list[tuple[str, int, int, dict[str, Any]]]:
+    """`(name, start and duration in us, stats)` of each event but the marks of steps, in their order."""
+    stats = [trace.stats_of(i) for i in range(trace.n_events)]
+    names = [trace.strings[i] for i in trace.name_id]
+    times = zip((trace.start_ps // 10**6).tolist(), (trace.duration_ps // 10**6).tolist(), strict=True)
+    every = zip(names, times, stats, strict=True)
+    return [(name, *time, one) for name, time, one in every if "step_num" not in one]
+
+
+def test_names_with_colons_are_whole_and_joined_by_arrows() -> None:
+    (first, _, _, made), (second, _, _, took) = events_of(trace_of(graph_of(("c:x", 0, 1, 2), ("c:y", 0, 4, 2))))
+    assert (first, second) == ("c:x:Mul", "c:y:Mul")
+    assert str(made[FLOW_OUT]) == took[FLOW_IN]
+
+
+def test_steps_below_zero_are_none() -> None:
+    trace = trace_of(graph_of(("a", -1, 1, 2), ("b", 0, 4, 2)))
+    assert [stats.get("group_id") for *_, stats in events_of(trace)] == [None, 0]
+    assert trace.keyed_stats("step_num").bits.tolist() == [0]
+
+
+def test_clocks_may_count_from_anywhere() -> None:
+    found = events_of(trace_of(graph_of(("a", 0, -3, 2), ("b", 0, 0, 2))))
+    assert [event[:3] for event in found] == [("a:Mul", 0, 2), ("b:Mul", 3, 2)]
+    since_1970 = trace_of(graph_of(("a", 0, 2e15, 2)))
+    assert since_1970.origin_ns == 2 * 10**18
+
+
+def test_no_start_beside_those_since_1970_is_left_out() -> None:
+    trace = trace_of(graph_of(("a", 0, 0, 2), ("b", 0, 2e15, 2)))
+    assert [event[:3] for event in events_of(trace)] == [("b:Mul", 0, 2)]
+    assert "1 executions without a start" in trace.warnings[0]
+
+
+def test_what_took_no_time_lasts_none() -> None:
+    trace = trace_of(graph_of(("a", 0, 1, 0)))
+    assert trace.duration_ps.tolist() == [0, 0]  # of the op and of its step
+
+
+def test_nothing_is_known_of_tensor_cores_where_no_label_tells_the_kernel() -> None:
+    graph = graph_of(("a", 0, 1, 2), device=STREAM)
+    profile = Profile(lambda: Opened(trace_of(graph), (), op_graph=graph), title="drawn")
+    assert len(profile.ops) and np.isnan(profile.ops["tensor_core_ratio"]).all()
+
+
+FLOAT_OPS = [(30, 30), (2**62, MOST_FLOAT_OPS), (-1, 0)]
+
+
+@pytest.mark.parametrize(("written", "expected"), FLOAT_OPS)
+def test_float_operations_of_a_log_leave_room_for_sums(written: int, expected: int) -> None:
+    log = step_message("OpLog")()
+    log.log_entries.add(name=b"a", float_ops=written)
+    assert read_op_log(log.SerializeToString()).float_ops.get("a", 0) == expected
+
+
+@pytest.mark.parametrize(("written", "expected"), FLOAT_OPS)
+def test_float_operations_of_a_profile_leave_room_for_sums(written: int, expected: int) -> None:
+    graph = read_profile_proto(profile(node("a", number(8, written % 2**64))))
+    assert graph.ops["float_ops"].tolist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("x", ("x", 0)), ("x:2", ("x", 2)), ("^x", ("x", -1)), ("^x:0", ("x", -1)), ("x:y", ("x", 0)), ("", ("", 0))],
+)
+def test_a_tensor_is_named_alike_in_graphs_and_labels(text: str, expected: tuple[str, int]) -> None:
+    assert source_of(text) == expected
+    graph = step_message("GraphDef")()
+    graph.node.add(name=b"n", op=b"Add", input=[text.encode()])
+    assert graph_nodes([graph])["n"].inputs == (expected,)
+
+
+def test_code_that_could_not_be_read_is_no_text() -> None:
+    log = step_message("OpLog")()
+    log.id_to_string.extend(
+        step_message("IdToString")(key=i, value=text) for i, text in enumerate((b"none", b"net.py", b"f", b"y = x"))
+    )
+    entry = log.log_entries.add(name=b"a")
+    for line_id in (0, 3):
+        entry.code_def.traces.add(lineno=1, file_id=1, function_id=2, line_id=line_id)
+    assert read_op_log(log.SerializeToString()).frames.columns()["text"] == ["", "y = x"]

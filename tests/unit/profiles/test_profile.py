@@ -71,16 +71,6 @@ def test_a_display_that_fails_in_a_notebook_is_text_and_says_why(
     assert ("ms a step" in bundle["text/plain"]) == (broken != "text")
 
 
-def test_all_views_share_one_link_and_one_data_model(loaded: tfprof.Profile) -> None:
-    views = [loaded.timeline(), loaded.op_table(), loaded.memory_timeline(), loaded.input_graph(), loaded.step_chart()]
-    dashboard = loaded.dashboard()
-    for view in views:
-        assert view.link is loaded.link
-        assert view.data is views[0].data
-    assert dashboard.timeline is loaded.timeline()
-    assert dashboard is loaded.dashboard()
-
-
 def test_selecting_a_step_moves_the_link_and_restricts_the_tables(loaded: tfprof.Profile) -> None:
     selection = loaded.select(step=2)
     assert loaded.link.step == 2
@@ -133,17 +123,6 @@ def test_a_selection_that_means_nothing_is_refused(
     with pytest.raises(ValueError, match=message):
         loaded.select(**wanted)  # type: ignore[arg-type]
     assert loaded.link.time_range == ()
-
-
-def test_loading_a_logdir_takes_the_newest_run_and_names_the_others(tmp_path: Path) -> None:
-    data = space(plane("/host:CPU", line("main", event("x", 0, 1))))
-    for run in ("2026_01_01_00_00_00", "2026_01_02_00_00_00"):
-        folder = tmp_path / "plugins" / "profile" / run
-        folder.mkdir(parents=True)
-        (folder / "vm.xplane.pb").write_bytes(data)
-    prof = tfprof.load(tmp_path)
-    assert prof.title == "2026_01_02_00_00_00"
-    assert prof.notices == ("This is the newest of 2 runs. The others are 2026_01_01_00_00_00.",)
 
 
 def test_the_page_of_a_real_run_is_small_and_keeps_three_steps(

@@ -55,7 +55,7 @@ def test_the_users_graph_is_left_as_it_was() -> None:
     assert out == {"shape": [None, 8]}
 
 
-@pytest.mark.parametrize("error", ["KeyboardInterrupt", "ValueError", "SystemExit"])
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "ValueError"])
 def test_what_was_captured_stays_when_the_session_ends_by_an_exception(error: str) -> None:
     out = run(
         f"""
@@ -142,8 +142,7 @@ def test_it_can_be_read_while_the_session_runs() -> None:
     assert out == {"first": [1], "second": [1, 2], "kept": [1], "same": True}
 
 
-@pytest.mark.parametrize("ending", ["pass", "raise ValueError"])
-@pytest.mark.parametrize("chosen", ["range(2, 4)", "range(90, 94)"])
+@pytest.mark.parametrize(("chosen", "ending"), [("range(2, 4)", "pass"), ("range(90, 94)", "raise ValueError")])
 def test_the_hook_does_not_keep_the_graph_alive(chosen: str, ending: str) -> None:
     out = run(
         f"""
@@ -184,18 +183,6 @@ def test_a_hook_for_two_sessions_keeps_them_apart() -> None:
         """
     )
     assert out == {"steps": [[1, 2], [1]], "last": [1]}
-
-
-def test_a_rule_that_fails_is_a_notice_and_the_session_goes_on() -> None:
-    out = run(
-        """
-        profile = trained(tfprof.ProfilerHook(steps=lambda step: 1 // (step - 4) >= 0)).profile
-        out["steps"], out["notices"] = steps(profile), profile.run.own_notices
-        """
-    )
-    assert out["steps"] == [5, 6, 7, 8, 9, 10, 11, 12]
-    (notice,) = out["notices"]
-    assert "ZeroDivisionError" in notice
 
 
 def test_files_that_cannot_be_written_are_a_notice(tmp_path: Path) -> None:

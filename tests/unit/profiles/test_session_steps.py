@@ -32,53 +32,6 @@ def test_steps_are_chosen_by_range_by_rule_by_number_and_by_time() -> None:
     }
 
 
-def test_bounds_end_the_profiling_and_are_told_of() -> None:
-    out = run(
-        """
-        few = trained(tfprof.ProfilerHook(max_steps=2)).profile
-        out["few"] = [steps(few), few.run.own_notices]
-        small = trained(tfprof.ProfilerHook(max_bytes=1)).profile
-        out["small"] = [steps(small), small.run.own_notices]
-        """
-    )
-    assert out["few"][0] == [1, 2]
-    assert "2 of 12 steps" in out["few"][1][0]
-    assert out["small"][0] == [1]
-    assert "1 of 12 steps" in out["small"][1][0]
-    assert "max_bytes=1" in out["small"][1][0]
-
-
-@pytest.mark.parametrize("has_step", [False, True])
-def test_runs_of_a_session_that_never_trains_are_counted_from_1(has_step: bool) -> None:
-    out = run(
-        f"""
-        for name, options in (("all", {{}}), ("range", dict(steps=range(2, 4))), ("every", dict(save_steps=2))):
-            graph, train = built(has_step={has_step})
-            hook = tfprof.ProfilerHook(**options)
-            with graph.as_default(), session(hook) as running:
-                for _ in range(5):
-                    running.run("Mean:0")
-            out[name] = steps(hook.profile)
-            out.setdefault("notices", []).extend(hook.profile.run.own_notices)
-        """
-    )
-    assert out == {"all": [1, 2, 3, 4, 5], "range": [2, 3], "every": [3, 5], "notices": []}
-
-
-def test_training_without_a_global_step_counts_runs() -> None:
-    out = run(
-        """
-        graph, train = built(has_step=False)
-        hook = tfprof.ProfilerHook(steps=range(2, 4))
-        with graph.as_default(), session(hook) as running:
-            for _ in range(5):
-                running.run(train)
-        out["steps"], out["notices"] = steps(hook.profile), hook.profile.run.own_notices
-        """
-    )
-    assert out == {"steps": [2, 3], "notices": []}
-
-
 def test_runs_between_training_steps_are_left_out_and_shift_no_number(tmp_path: Path) -> None:
     out = run(
         f"""

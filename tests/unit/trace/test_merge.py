@@ -1,13 +1,24 @@
-"""Merging windows and hosts: one clock, united planes and lines, sessions kept apart."""
+"""Merging windows, hosts and graphs: one clock, united planes, lines and ops, sessions kept apart."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from tests.builders import EPOCH_NS, Ref, aggregated, event, line, plane, session, trace
 from tests.unit.formats.full_protobuf import actual_events
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.trace import Trace, merge_traces, with_host
+from tfprof_widgets.trace import (
+    MAX_DAYS,
+    OpGraph,
+    Trace,
+    days_from_most,
+    make_op_graph,
+    merge_op_graphs,
+    merge_traces,
+    with_host,
+)
 
 
 def window(start_us: float, *, host: str = "h", name: str = "op", id: int = 7, line_name: str = "main") -> Trace:
@@ -147,3 +158,100 @@ def test_aggregated_events_keep_their_count() -> None:
 def test_a_trace_can_be_said_to_come_from_another_host() -> None:
     moved = with_host(window(0), "elsewhere")
     assert {plane.host for plane in moved.planes} == {session.host for session in moved.sessions} == {"elsewhere"}
+
+
+DAY_NS = 86400 * 10**9
+NOW_NS = 1_790_000_000 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("days", "far"),
+    [
+        ([], []),
+        ([5], [0]),
+        ([5, 6, 7], [0, 0, 0]),
+        ([0, -30, 0, 0], [0, -30, 0, 0]),
+        ([0, 30, 0, 1], [0, 29, 0, 0]),
+        ([0, -30], [0, -30]),
+        ([-30, 0], [-30, 0]),
+        ([-20, -20, 0, 0], [-20, -20, 0, 0]),
+        ([-20, 0, 10, 20], [-30, -10, 0, 0]),  # two groups of two: the later has it
+        ([0, MAX_DAYS / 2, MAX_DAYS - 1e-6], [0, 0, 0]),
+    ],
+)
+def test_hosts_too_far_from_the_most_are_told_with_their_distance(days: list[float], far: list[float]) -> None:
+    found = days_from_most([NOW_NS + round(day * DAY_NS) for day in days])
+    assert found == pytest.approx(far)
+
+
+def test_a_host_that_tells_no_time_is_not_far_from_any() -> None:
+    assert days_from_most([0, NOW_NS, 0, NOW_NS - 30 * DAY_NS]) == pytest.approx((0, 0, 0, -30))
+    assert days_from_most([0, 0]) == (0, 0)
+
+
+def test_an_absurd_time_is_far_and_no_error() -> None:
+    assert days_from_most([NOW_NS, NOW_NS, 2**64])[2] > 1e5
+
+
+def drawn(names: list[str], *, step: int, device: str = "/cpu:0", edge: bool = True) -> OpGraph:
+    """Ops in a row, each of which ran once for as many microseconds as its place."""
+    n = len(names)
+    tables: dict[str, dict[str, Any]] = {
+        "ops": {
+            "name": names,
+            "type": ["Op"] * n,
+            "op_types": [("Op",)] * n,
+            "device": [device] * n,
+            "host_device": [device] * n,
+            "float_ops": [0] * n,
+            "shape": [None] * n,
+            "frame": list(range(n)),
+        },
+        "frames": {
+            "parent": [-1, *range(n - 1)],
+            "file": ["f.py"] * n,
+            "line": list(range(n)),
+            "function": [""] * n,
+            "function_line": [0] * n,
+            "text": names,
+        },
+        "runs": {"op": range(n), "step": [step] * n, "n_runs": [1] * n, "start_us": [1.0] * n, "end_us": [2.0] * n},
+        "times": {
+            "op": range(n),
+            "step": [step] * n,
+            "device": [device] * n,
+            "is_accelerator": [False] * n,
+            "start_us": [1.0] * n,
+            "duration_us": [float(i) for i in range(n)],
+        },
+    }
+    if edge:
+        tables["inputs"] = {"op": [1], "slot": [0], "source": [0], "source_output": [0]}
+    return make_op_graph(tables)
+
+
+def test_steps_of_one_program_share_their_ops() -> None:
+    merged = merge_op_graphs([drawn(["a", "b"], step=1), drawn(["b", "c"], step=2)])
+    assert merged.ops["name"].tolist() == ["a", "b", "c"]
+    assert merged.steps == [1, 2]
+    names = merged.ops["name"].to_numpy()
+    edges = list(zip(names[merged.inputs["source"]], names[merged.inputs["op"]], strict=True))
+    assert edges == [("a", "b"), ("b", "c")]
+    times = list(zip(names[merged.times["op"]], merged.times["step"], merged.times["duration_us"], strict=True))
+    assert times == [("a", 1, 0.0), ("b", 1, 1.0), ("b", 2, 0.0), ("c", 2, 1.0)]
+
+
+def test_an_op_keeps_the_call_stack_and_the_edges_of_the_first_file() -> None:
+    merged = merge_op_graphs([drawn(["a", "b"], step=1), drawn(["a", "b"], step=1)])
+    assert len(merged.inputs) == 1
+    assert merged.runs[["op", "n_runs"]].values.tolist() == [[0, 2], [1, 2]]
+    texts = merged.frames["text"].to_numpy()
+    assert texts[merged.ops["frame"]].tolist() == ["a", "b"]
+    other = merge_op_graphs([drawn(["a", "b"], step=1), drawn(["x", "y"], step=1)])
+    assert other.frames["text"].to_numpy()[other.ops["frame"]].tolist() == ["a", "b", "x", "y"]
+    assert (other.frames["parent"].to_numpy() < range(len(other.frames))).all()
+
+
+def test_an_op_that_ran_only_in_a_later_file_has_its_device() -> None:
+    merged = merge_op_graphs([drawn(["a", "b"], step=1, device=""), drawn(["b", "a"], step=2)])
+    assert merged.ops["device"].tolist() == ["/cpu:0", "/cpu:0"]

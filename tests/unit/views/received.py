@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tfprof_widgets.show import Payload, unpack
+from tests.packs import unpack
+from tfprof_widgets.show import Payload
 
 Columns = dict[str, np.ndarray]
 Pack = tuple[dict[str, Any], dict[str, Columns]]

@@ -11,9 +11,10 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.builders import EPOCH_NS, Event, Plane, U, aggregated, event, line, plane, session, space, trace
+from tests.packs import unpack
 from tests.unit.views.received import receive
 from tfprof_widgets.analysis import Analysis
-from tfprof_widgets.show import build_payload, unpack
+from tfprof_widgets.show import build_payload
 
 CPU, GPU = "/host:CPU", "/device:GPU:0"
 N_MANY = 70_000

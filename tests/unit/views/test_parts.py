@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from tests.builders import event, line, plane, trace
+from tests.packs import unpack
 from tests.unit.views.received import Received, positions_of, receive
 from tfprof_widgets.analysis import Analysis, compute_flows
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.show import LateSection, Payload, build_payload, counters, pack, unpack
+from tfprof_widgets.show import LateSection, Payload, build_payload, counters, pack
 from tfprof_widgets.show import embedding as first_pack_module
 from tfprof_widgets.trace import StatKind
 

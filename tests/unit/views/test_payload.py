@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from tests.builders import Event, Plane, event, line, plane, trace
+from tests.packs import unpack
 from tests.unit.views.received import receive
 from tests.unit.views.repeated import repeated
 from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.show import PART_BYTES, as_text, build_payload, unpack
+from tfprof_widgets.show import PART_BYTES, as_text, build_payload
 from tfprof_widgets.show import tables as event_tables
 from tfprof_widgets.show import tables as names_module
 from tfprof_widgets.trace import Trace
@@ -48,23 +49,6 @@ def test_a_small_trace_travels_in_the_first_pack_but_for_what_takes_long_to_find
     assert len(tables["sample"]["position"]) == 0
     assert meta["title"] == "t"
     assert len(tables["names"]["family"]) == len(meta["names"])
-
-
-def test_every_event_is_followed_by_its_own_stats(drawn: Trace) -> None:
-    got = receive(build_payload(Analysis(drawn)))
-    matmuls = [k for k, name in enumerate(got.events["name"]) if got.text(name) == "a/foo:MatMul"]
-    assert len(matmuls) == N_STEPS
-    for i, k in enumerate(matmuls):
-        assert [(got.text(key), bits) for key, _, bits in got.stats[k]] == [("flops", i)]
-
-
-def test_op_step_and_family_of_an_event_agree_with_the_analyses(drawn: Trace) -> None:
-    results = Analysis(drawn)
-    got = receive(build_payload(results))
-    ops, k = got.tables["ops"], [got.text(name) for name in got.events["name"]].index("a/foo:MatMul")
-    op = got.events["op"][k]
-    assert (got.text(ops["name"][op]), got.text(ops["type"][op])) == ("a/foo", "MatMul")
-    assert (ops["is_device"][op], got.events["step"][k]) == (0, 0)
 
 
 def rounds(n: int, digits: int = 9) -> str:
@@ -239,7 +223,7 @@ def test_the_sample_has_the_values_of_its_events(drawn: Trace, monkeypatch: pyte
         np.testing.assert_array_equal(sample[name], got.events[name][sample["position"]])
 
 
-@pytest.mark.parametrize("n_events", [10_000, 100_000, 1_000_000])
+@pytest.mark.parametrize("n_events", [10_000, 1_000_000])
 def test_the_first_pack_of_a_real_run_is_small_at_any_length(capture_of: Callable[[str], Path], n_events: int) -> None:
     once = read_xspace(capture_of("keras_fit").read_bytes())
     results = Analysis(repeated(once, -(-n_events // once.n_events)))

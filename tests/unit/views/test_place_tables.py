@@ -106,24 +106,6 @@ def test_what_the_browser_adds_up_by_scope_is_the_table_of_scopes(results: Analy
     np.testing.assert_allclose(own, expected.to_numpy(), rtol=0, atol=1e-6)
 
 
-def test_a_gradient_is_charged_to_the_scope_of_its_forward_op() -> None:
-    results = drawn()
-    table, names = op_place_table(results, ALL), list(results.op_shares.name)
-    forward, backward = (
-        next(i for i, name in enumerate(names) if part in name) for part in ("Call/net", "gradient_tape")
-    )
-    backward_phase = PHASES.index("backward")
-    assert column(table, "phase")[backward] == backward_phase
-    assert column(table, "phase")[forward] != backward_phase
-    scopes = scope_list(results.scopes, ALL)
-
-    def path(row: int) -> list[str]:
-        return [] if row < 0 else [*path(scopes[row]["parent"]), scopes[row]["name"]]
-
-    assert path(column(table, "scope")[forward]) == ["", "net", "dense"]
-    assert path(column(table, "scope")[backward])[:3] == ["", "net", "dense"]
-
-
 def test_ops_shown_in_a_scope_around_their_own_are_told() -> None:
     scopes = drawn().scopes
     assert scope_note(scopes) == ""

@@ -1,4 +1,4 @@
-"""What travels for the tables of kernels, HLO ops and layers adds up in the browser to what Python says."""
+"""What travels for kernels, HLO ops, layers, the roofline and the graph adds up in the browser to what Python says."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tfprof_widgets as tfprof
+from tests.browser.drawings import large_space, linked_space
 from tests.builders import Event, event, line, plane, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis import FAMILIES, PHASES, Analysis
+from tests.packs import unpack
+from tests.structure_drawings import KINDS, drawn_graph, profile_of
+from tests.unit.analysis.roofline import test_roofline as roofline
+from tests.unit.analysis.roofline.test_roofline import BYTES, GEMM, GEMM_FLOPS, TF32, drawn
+from tfprof_widgets.analysis import FAMILIES, PHASES, Analysis, UserFiles, aggregate_ops
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.show import build_payload, unpack
+from tfprof_widgets.show import TreeView, build_payload, hlo_list, lists, structure_list
 
 from .received import receive
 
@@ -148,11 +154,198 @@ def test_a_capture_without_gpu_and_compiler_sends_no_such_table() -> None:
     assert not {"kernel_runs", "hlo_units", "op_rates"} & set(tables)
 
 
-def test_kernels_of_a_real_trace_travel_whole(v100_xplane: Path) -> None:
-    results = Analysis(read_xspace(v100_xplane.read_bytes()))
+FUSIONS = module(
+    "mod",
+    computation(
+        "fused",
+        instruction("p", "parameter"),
+        instruction("m", "multiply", reads="p p", op="net/Mul:Mul"),
+        instruction("s", "subtract", (4,), reads="m m", op="sgd/AssignSubVariableOp:AssignSubVariableOp"),
+    ),
+    computation(
+        "normalised",
+        instruction("q", "parameter"),
+        instruction("n", "reduce", (), reads="q", op="net/Mean:Mean"),
+        instruction("t", "transpose", reads="q", op="net/Cast:Cast"),
+    ),
+    computation(
+        "product",
+        instruction("r", "parameter"),
+        instruction("w", "dot", reads="r r", op="net/MatMul:MatMul"),
+        instruction("v", "maximum", reads="w w", op="net/Transpose:Transpose"),
+    ),
+    computation("turned", instruction("u", "parameter"), instruction("z", "transpose", reads="u", op="net/Relu:Relu")),
+    computation(
+        "main",
+        instruction("x", "parameter"),
+        instruction("g", "fusion", reads="x", calls="normalised"),
+        instruction("h", "fusion", reads="x", calls="product"),
+        instruction("i", "fusion", reads="x", calls="turned"),
+        instruction("f", "fusion", reads="x", calls="fused"),
+        instruction("d", "dot", reads="f x", op="net/MatMul:MatMul"),
+        instruction("copy.9", "copy", reads="d"),
+    ),
+)
+
+
+def run(name: str, at: float, lasts: float) -> Any:
+    return event(name, at, lasts, hlo_op=name, hlo_module="mod", program_id=1)
+
+
+@pytest.fixture(scope="module")
+def compiled_results() -> Analysis:
+    events = [event("net/Relu:Relu", 0, 2), run("f", 3, 12), run("d", 16, 5), run("copy.9", 22, 1), run("f", 30, 6)]
+    return Analysis(trace(metadata_plane({1: FUSIONS}), plane("/host:CPU", line("t", *events))))
+
+
+def shared(meta: dict[str, Any], tables: Any, self_ps: Any) -> dict[str, float]:
+    """What a browser adds up: self time of units, by share, under the names of framework ops."""
+    shares, total = tables["op_shares"], np.zeros(meta["n_ops"])
+    np.add.at(total, shares["op"], self_ps[shares["unit"]] * shares["ratio"])
+    return {meta["names"][name]: float(ps) for name, ps in zip(tables["ops"]["name"], total, strict=True)}
+
+
+def test_units_and_shares_give_the_browser_the_same_table_as_python(compiled_results: Analysis) -> None:
+    meta, tables = unpack(build_payload(compiled_results).overview)
+    units = np.bincount(
+        tables["occurrences"]["op"], weights=tables["occurrences"]["span_ps"], minlength=meta["n_units"]
+    )
+    ops = aggregate_ops(compiled_results.occurrences, shares=compiled_results.op_shares)
+    want = dict(zip(ops["name"], ops["total_self_time_us"] * 1e6, strict=True))
+    assert shared(meta, tables, units) == pytest.approx(want)
+    assert want == pytest.approx({"net/Relu": 2e6, "net/Mul": 12e6, "sgd/AssignSubVariableOp": 6e6, "net/MatMul": 6e6})
+    assert meta["n_units"] == 4
+
+
+def test_an_event_points_to_the_framework_op_it_is_most_of(compiled_results: Analysis) -> None:
+    meta, tables = unpack(build_payload(compiled_results).overview)
+    events = tables["events:0"]
+    shown = [
+        (meta["names"][name], meta["names"][tables["ops"]["name"][op]])
+        for name, op in zip(events["name"], events["op"], strict=True)
+        if op >= 0
+    ]
+    assert shown == [
+        ("net/Relu:Relu", "net/Relu"),
+        ("f", "net/Mul"),
+        ("d", "net/MatMul"),
+        ("copy.9", "net/MatMul"),
+        ("f", "net/Mul"),
+    ]
+
+
+def test_fusions_have_the_colour_of_what_leads_in_them_whatever_their_result_is_named_after() -> None:
+    host = plane("/host:CPU", line("t", *(run(name, 10 * at, 5) for at, name in enumerate("fghi"))))
+    compiled_results = Analysis(trace(metadata_plane({1: FUSIONS}), host))
+    meta, tables = unpack(build_payload(compiled_results).overview)
+    named = {name: FAMILIES[code] for name, code in zip(meta["names"], tables["names"]["family"], strict=True)}
+    listed = hlo_list(compiled_results, UserFiles({}, ()), slice(None))
+    want = {"f": "elem", "g": "reduce", "h": "conv", "i": "move"}
+    assert {name: named[name] for name in want} == want
+    assert {one["name"]: FAMILIES[one["family"]] for one in listed} == want
+
+
+def test_an_uncompiled_run_has_no_table_of_shares() -> None:
+    plain = Analysis(trace(plane("/host:CPU", line("t", event("a:A", 0, 1)))))
+    meta, tables = unpack(build_payload(plain).overview)
+    assert "op_shares" not in tables
+    assert meta["n_units"] == meta["n_ops"] == len(tables["ops"]["name"]) == 1
+
+
+def test_kernels_of_device_ops_travel_so_that_executions_can_be_counted() -> None:
+    kernels = [event("kernel", 10 * i, 5, tf_op="net/MatMul:MatMul", scope_range_id=7 + i // 2) for i in range(5)]
+    device = plane("/device:GPU:0", line("s", *kernels))
+    drawn = Analysis(trace(plane("/host:CPU", line("t", event("a:A", 0, 1))), device))
+    _, tables = unpack(build_payload(drawn).overview)
+    assert drawn.ops.set_index("name")["occurrences"]["net/MatMul"] == 3
+    assert tables["occurrences"]["execution"].tolist() == [-1, 0, 0, 1, 1, 2]
+
+
+@pytest.mark.parametrize(("root", "is_users"), [("/kit/keras", True), ("/home/me", False)])
+def test_whose_line_an_hlo_op_is_travels_as_the_capture_knew_it(
+    compiled_results: Analysis, root: str, is_users: bool
+) -> None:
+    compiled_results = Analysis(compiled_results.trace)
+    compiled_results.hlo_ops.frame["source"] = "/home/me/site-packages-demo/net.py:7"
+    told = hlo_list(compiled_results, UserFiles({}, (root,)), slice(None))
+    assert {one["is_users"] for one in told} == {is_users}
+
+
+def test_ops_travel_with_what_their_rates_are_made_of() -> None:
+    results = drawn(
+        roofline.compiled("gemm", 0, 10, GEMM), roofline.compiled("gemm", 20, 12, GEMM), roofline.compiled("sum", 40, 8)
+    )
+    (found,) = receive(build_payload(results)).meta["roofline"]
+    ops = found["ops"]
+    assert ops["name"] == ["gemm", "sum"]
+    assert ops["time_us"] == [22, 8]
+    assert ops["flops"] == [2 * GEMM_FLOPS, 1e6]
+    assert (ops["occurrences"], ops["parts"]) == ([2, 1], [2, 1])
+    assert [found["kinds"][kind]["text"] for kind in ops["kind"]] == ["TF32 Tensor Core", "32-bit vector"]
+    assert ops["peak"][0] == pytest.approx(TF32)
+    assert [results.op_shares.name[op] for op in ops["op"]] == ["net/dense/MatMul", "net/add/AddV2"]
+    assert found["bytes_per_s"] == BYTES
+    assert (found["n_ops"], found["step_mfu"]) == (2, [None] * len(results.steps.frame))
+
+
+def test_the_longest_ops_travel_and_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lists, "_MOST_ROOFLINE_OPS", 1)
+    (found,) = lists.roofline_list(drawn(roofline.compiled("gemm", 0, 10, GEMM), roofline.compiled("sum", 20, 30)))
+    assert found["ops"]["name"] == ["sum"]
+    assert found["n_ops"] == 2
+
+
+def test_of_kernels_without_a_program_nothing_is_worked_out() -> None:
+    results = drawn(roofline.kernel("volta_sgemm", 20, 5, tf_op="net/mul/Mul:Mul"))
+    meta = receive(build_payload(results)).meta
+    assert meta["roofline"] == []
+    assert "roofline" not in results.__dict__
+
+
+def test_nothing_travels_without_a_kernel() -> None:
+    host = plane("/host:CPU", line("main", event("net/dense/MatMul:MatMul", 0, 2)))
+    meta = receive(build_payload(Analysis(trace(host)))).meta
+    assert "roofline" not in meta
+    assert "roofline" not in meta["sections"]
+
+
+def test_it_travels_with_the_figures_that_are_known() -> None:
+    (meta,) = receive(build_payload(profile_of(drawn_graph(2)).run.results)).meta["structure"]
+    assert len(meta["names"]) == meta["n_ops"] == 2 * len(KINDS)
+    assert set(meta["figures"]) >= {"micros", "params", "float_ops", "output_bytes"}
+    assert "residual_bytes" not in meta["figures"]
+
+
+def test_the_first_paint_does_not_wait_for_it() -> None:
+    results = Analysis(read_xspace(large_space()))
     payload = build_payload(results)
-    meta, tables = unpack(payload.overview)
-    if "kernel_runs" not in payload.is_here:
-        tables |= unpack(payload.part("kernel_runs:0"))[1]
-    assert len(meta["kernels"]) == len(results.kernels.frame) == 15
-    assert len(tables["kernel_runs"]["kernel"]) == results.kernels.frame["occurrences"].sum()
+    assert "structure" not in payload.is_here
+    assert "op_graph" not in results.__dict__
+    (meta,) = unpack(payload.part("structure:0"))[0]["structure"]
+    assert {"hay/Relu", "needle/Neg"} <= set(meta["names"])
+
+
+def test_names_are_those_by_which_other_views_select() -> None:
+    results = Analysis(read_xspace(linked_space()))
+    (meta,) = structure_list(results)
+    linked = [meta["names"][row] for row in meta["of_framework_op"] if row >= 0]
+    assert {"model/first/MatMul", "model/second/Conv2D"} <= set(linked)
+
+
+def test_a_failure_is_said_in_its_own_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("no luck")
+
+    monkeypatch.setattr(lists, "compute_shown_structure", fail)
+    assert structure_list(Analysis(read_xspace(linked_space()))) == [{"problem": "ValueError: no luck"}]
+
+
+def test_a_view_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.xplane.pb"
+    file.write_bytes(linked_space())
+    prof = tfprof.load(file)
+    assert '"view": "graph"' in prof.tree_view("graph").options
+    assert '"view": "hlo"' in prof.tree_view("hlo").options
+    assert isinstance(prof.tree_view(), TreeView)
+    with pytest.raises(ValueError, match="'layers' is no view of a tree"):
+        prof.tree_view("layers")  # type: ignore[arg-type]

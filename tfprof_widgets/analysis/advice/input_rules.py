@@ -36,6 +36,7 @@ from ..machine import FREE
 from ..names import base_name, parse_op_names
 from ..steps.spans import MIN_STEPS
 from .facts import StepPart
+from .input_work import MAPS, input_ops, kept_ratio, late_cut, opens_many_files, runs_python
 from .run import DATA_GRAPH, mapped_function
 
 if TYPE_CHECKING:
@@ -48,25 +49,6 @@ MOST_KEPT = 0.7
 """A filter that keeps more than this has little left to save."""
 FEW_OPS = 0.3
 """Of the wait for data: where the ops of the input take no more, what calls them is the cost."""
-_PYTHON = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
-MAPS = frozenset(("Map", "ParallelMap", "MapAndBatch"))
-
-
-def kept_ratio(run: Run) -> float:
-    """The share that filters behind the pipeline's map let through of what they judged; 1 without one."""
-    data = run.results.tf_data
-    pipeline = data.bottleneck_pipeline
-    if pipeline is None:
-        return 1.0
-    iterators = data.iterators
-    of_pipeline = iterators["pipeline"] == pipeline["id"]
-    for row in np.flatnonzero(of_pipeline & (iterators["name"].map(base_name) == "Filter")).tolist():  # a handful
-        below = iterators["name"].iloc[slowest_below(iterators, row)]
-        params = iterators["params"].iloc[row]
-        passed, filtered = (params.get(key) for key in ("passed", "filtered"))
-        if isinstance(passed, int) and isinstance(filtered, int) and any(base_name(one) in MAPS for one in below):
-            return passed / max(passed + filtered, 1)
-    return 1.0
 
 
 def map_stage(run: Run, pipeline: pd.Series) -> str:
@@ -79,26 +61,14 @@ def map_stage(run: Run, pipeline: pd.Series) -> str:
         return "slow_map"
     if runs_python(run):
         return "python_map"
+    if late_cut(run) is not None:
+        return "cut_after"
     own_us, _ = input_ops(run)
     if not len(own_us):
         return "slow_map"
     waited_ms = float(run.results.steps.frame["input_ms"].sum())
     is_called_for_elements = own_us.sum() / US_PER_MS <= FEW_OPS * waited_ms and _batches_behind(run, pipeline)
     return "element_map" if is_called_for_elements else "slow_map"
-
-
-def runs_python(run: Run) -> bool:
-    """Whether the costliest op of mapped functions is one that runs Python."""
-    own_us, kinds = input_ops(run)
-    return bool(len(own_us)) and kinds[int(own_us.argmax())] in _PYTHON
-
-
-def input_ops(run: Run) -> tuple[np.ndarray, list[str]]:
-    """Time of their own of the ops that mapped functions run, in us, and their types."""
-    results = run.results
-    own_us = np.where(results.op_scopes.is_input, results.op_sums.self_us, 0.0)
-    rows = [k for k in np.flatnonzero(own_us > 0).tolist() if results.op_shares.type[k] != "Dataset"]
-    return own_us[rows], [results.op_shares.type[k] for k in rows]
 
 
 def _batches_behind(run: Run, pipeline: pd.Series) -> bool:
@@ -205,6 +175,13 @@ def input_fix(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> F
             return Fix(
                 f"{percent(1 - kept_ratio(run))} of what {_name(run)} prepares is thrown away: where the filter can "
                 "judge by what is there before the map, put it there."
+            )
+        case "cut_after":
+            cut = late_cut(run)
+            assert cut is not None
+            return Fix(
+                f"Put {cut.words} before the work of {_name(run)}: {percent(1 - cut.kept)} of what that makes is thrown away. "
+                "Colours, flips and scales are the same of a part as of the whole; blurs and the like differ at its edges."
             )
         case "few_threads":
             return Fix("Leave private_threadpool_size = 1 out of the dataset's options; 0 is one thread for each core.")
@@ -401,7 +378,9 @@ FILLS = 0.5
 _REMOTE = ("LMDB", "Spanner", "TFColumn", "DataService", "Courier", "ReverbDataset", "SyntheticDatasetOp")
 _READERS = frozenset((*FILE_READERS, *_REMOTE))
 _PARALLEL = frozenset(("ParallelMap", "MapAndBatch", "ParseExample"))
-_HANDS_ON = frozenset(("Prefetch", "Root", "Model", "Repeat", "ForeverRepeat", "FiniteRepeat", "Take", "Options"))
+_HANDS_ON = frozenset(
+    ("Prefetch", "Root", "Model", "Repeat", "ForeverRepeat", "FiniteRepeat", "Take", "FiniteTake", "Options")
+)
 _SLOW = {
     "slow_read": "reading the data is slow",
     "slow_map": "the mapped function is the cost",
@@ -412,6 +391,7 @@ _SLOW = {
     "python_map": "the mapped function runs in Python, which lets one call run at a time",
     "element_map": "calling the mapped function for each element costs more than what it computes",
     "filter_after": "a filter throws away most of what the map prepares",
+    "cut_after": "most of what the mapped function computes is cut away in it",
     "few_threads": "an option of the dataset leaves one thread for all of it",
 }
 
@@ -456,6 +436,8 @@ def _won(run: Run, stage: str, ratio: float) -> float:
     """What a fix of a stage could win of a wait: with a filter its part, by more calls at once what the cores can take of it."""
     if stage == "filter_after":
         return ratio * (1 - kept_ratio(run))
+    if stage == "cut_after" and (cut := late_cut(run)) is not None:
+        return ratio * cut.work * (1 - cut.kept)
     load, steps_ms = run.load, float(run.results.steps.frame["step_time_ms"].sum())
     if stage not in _NEEDS_CORES or load is None or not steps_ms:
         return ratio
@@ -478,6 +460,15 @@ def _cause(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> tupl
     if "Cache" in ("" if pipeline is None else str(pipeline["bottleneck_name"])) and throws_cache_away(run, pipeline):
         why = "a cache behind it is thrown away in each epoch, as take() ends that before the cache is full"
         return "", why, Fix(_TAKE_FIRST)
+    if opens_many_files(run) and stage in ("sequential_stage", "slow_read", "no_parallel_map"):
+        why = "a file is opened for each record or two"
+        return (
+            "",
+            why,
+            Fix(
+                "Write many records to a file, by one tf.io.TFRecordWriter for 100 MB and more, and interleave over these."
+            ),
+        )
     made = py_dataset(run) if stage == "generator" else ""
     if made:
         return "", f"{made} makes batches more slowly than they are trained on", _more_workers(run, made)
@@ -515,12 +506,18 @@ def _mostly_in_one(run: Run, pipeline: pd.Series | None) -> str:
 
 def _beside_others(run: Run, part: StepPart) -> Advice:
     """A wait that other programs may cause: it promises nothing."""
+    pipeline = run.results.tf_data.bottleneck_pipeline
+    stage = "generator" if pipeline is None else _stage(run, pipeline, part.ratio)
+    short = "" if pipeline is None else str(_working(run, pipeline)["name"])
+    there = _cause(run, stage, short, pipeline)[2]
     others = run.load.others if run.load is not None else 0.0
+    by = f" in {short}" if short else ""
     return advise(
         "input_bound",
-        f"{_waits(run, part)}, while other programs took {number(others)} cores: without them it may wait less, or not at all.",
+        f"{_waits(run, part)}{by}, while other programs took {number(others)} cores: without them it may wait less, or not at "
+        "all.",
         evidence=part.evidence | {"other_cores": others},
-        fix=Fix("Capture it on a machine that nothing else uses before you change the input."),
+        fix=Fix(f"Capture it on a machine that nothing else uses first. Where it waits there, too: {there.words}"),
         selection=run.steps.stretch(run.wait.ms, "input", view="timeline"),
     )
 

@@ -202,7 +202,10 @@ def measured_pair(a: Quantities, b: Quantities, partner: Int64) -> tuple[Measure
 def row_changes(a: Quantities, b: Quantities, partner: Int64, scale: Scale, *, name: str = "") -> pd.DataFrame:
     """Compare the rows of two runs: one is slower or faster if it changed beyond its noise and more than nearly all rows."""
     time_a, time_b, _ = measured_pair(a, b, partner)
-    rows_a, rows_b = _side_by_side(partner, len(b))
+    n_b = len(b)
+    only_b = np.setdiff1d(np.arange(n_b), partner)
+    none = np.full(len(only_b), -1)
+    rows_a, rows_b = np.concatenate([np.arange(len(partner)), none]), np.concatenate([partner, only_b])
     values, errors, seen, count = (
         tuple(_side(one, rows) for one, rows in zip(columns, (rows_a, rows_b), strict=True))
         for columns in (
@@ -245,17 +248,9 @@ def row_changes(a: Quantities, b: Quantities, partner: Int64, scale: Scale, *, n
     return frame.iloc[order].reset_index(drop=True)
 
 
-def _side_by_side(partner: Int64, n_b: int) -> tuple[Int64, Int64]:
-    """Rows of both runs: first those of `a`, each with its partner, then what only `b` has; -1 for none."""
-    only_b = np.setdiff1d(np.arange(n_b), partner)
-    none = np.full(len(only_b), -1)
-    return np.concatenate([np.arange(len(partner)), none]), np.concatenate([partner, only_b])
-
-
 def _side(column: Float64 | Bool, rows: Int64) -> Float64:
     """A column by row, 0 for row -1."""
-    found: Float64 = np.append(column, 0)[rows].astype(np.float64)
-    return found
+    return np.append(column, 0)[rows].astype(np.float64)
 
 
 def _noise(
@@ -314,8 +309,7 @@ _CONFIDENCE = 95.0
 _N_STRETCHES = 5
 _LEAST_MS = 1e-9
 BUSY_MACHINE = 1.4
-"""By up to this factor longer or shorter steps, of nearly all ops, are put down to a busy machine: of 154 pairs of runs of one
-program a quarter differed so, and 3 by more."""
+"""By up to this factor steps, of nearly all ops, are put down to a busy machine: of 154 pairs of runs a quarter differed so."""
 
 
 @dataclass(frozen=True)
@@ -467,7 +461,6 @@ class Pace:
     """The averaged steps of one run, as the next run is compared with them."""
 
     step_ms: Float64
-    """How long each took, in time order."""
     samples: float
     """How many a typical one takes; NaN where tf.data does not tell."""
 

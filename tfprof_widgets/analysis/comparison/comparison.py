@@ -157,18 +157,6 @@ _FEWEST_MORE, _LEAST_MORE = 0.9, 0.1
 """Executions a step, and a part of them, that one program has more than the other: less is steps that were cut."""
 
 
-def program_changes(a: Facts, b: Facts, ops: tuple[OpSums, OpSums]) -> tuple[str, ...]:
-    """What is known to differ in both, the most telling first, such as `520,362 parameters, 173,930 in a (...)`."""
-    runs = Run(a), Run(b)
-    compiled = [run.compiles_functions or run.is_compiled for run in runs]
-    found = [*_variables(*runs), *_layers(*runs), *_batches(a, b), *_numbers(*runs)]
-    if compiled[0] != compiled[1]:
-        found.append("XLA compiles it, not so in a" if compiled[1] else "XLA does not compile it, but does in a")
-    elif not (compiled[0] or found):  # what XLA fuses has no executions, and what was found explains other ops
-        found += _ops(a, b, ops)
-    return tuple(found)
-
-
 def _variables(a: Run, b: Run) -> Iterator[str]:
     """How many numbers the weights of what ran hold, and which have another shape or type."""
     first, second = _weights(a), _weights(b)
@@ -379,13 +367,19 @@ class RunDiff:
 
     @cached_property
     def summary(self) -> pd.DataFrame:
-        """The runs as wholes; see `summarize`."""
         return summarize(self, self._scale)
 
     @cached_property
     def program(self) -> tuple[str, ...]:
         """What of the programs differs, in words with figures; empty where nothing is known to."""
-        return program_changes(self.a, self.b, self.op_sums)
+        runs = Run(self.a), Run(self.b)
+        compiled = [run.compiles_functions or run.is_compiled for run in runs]
+        found = [*_variables(*runs), *_layers(*runs), *_batches(self.a, self.b), *_numbers(*runs)]
+        if compiled[0] != compiled[1]:
+            found.append("XLA compiles it, not so in a" if compiled[1] else "XLA does not compile it, but does in a")
+        elif not (compiled[0] or found):  # what XLA fuses has no executions, and what was found explains other ops
+            found += _ops(self.a, self.b, self.op_sums)
+        return tuple(found)
 
     @cached_property
     def loads(self) -> tuple[MachineLoad | None, MachineLoad | None]:
@@ -508,12 +502,7 @@ class RunDiff:
         return replace(scale, waiting=(times.a_ms * math.expm1(rise), -times.a_ms * math.expm1(-fall)))
 
     def _changes(
-        self,
-        rows: tuple[Quantities, ...],
-        partner: Int64 | None = None,
-        *,
-        name: str = "",
-        scale: Scale | None = None,
+        self, rows: tuple[Quantities, ...], partner: Int64 | None = None, *, name: str = "", scale: Scale | None = None
     ) -> pd.DataFrame:
         first, second = rows
         partner = pair_rows(first, second) if partner is None else partner
@@ -528,7 +517,6 @@ COLUMNS = SUMMARY.names
 
 
 def summarize(diff: RunDiff, scale: Scale) -> pd.DataFrame:
-    """Compare the runs as wholes."""
     steps = diff.step_times
     rows: list[tuple[object, ...]] = [_row("n_steps", "steps", steps.n_a, steps.n_b, np.nan, is_beyond=False)]
     if diff.is_per_step:
@@ -538,7 +526,9 @@ def summarize(diff: RunDiff, scale: Scale) -> pd.DataFrame:
     sums_a, sums_b = diff.op_sums
     for metric, is_device in (("host_op_time", False), ("device_op_time", True)):
         rows += _whole(diff, metric, f"ms{per_step}", is_device, scale)
-    rows += _input(diff.categories)
+    frame = diff.categories[diff.categories["category"] == "input"]
+    frame = frame.rename(columns={"a_ms": "a", "b_ms": "b", "noise_ms": "noise"})
+    rows += _rows(frame, "input_time", "ms a step")
     n_a, n_b = float(sums_a.count.sum()), float(sums_b.count.sum())
     rows.append(_row("op_executions", f"executions{per_step}", n_a, n_b, np.nan, is_beyond=False))
     rows += _peak(diff.memory)
@@ -589,12 +579,6 @@ def _rows(frame: pd.DataFrame, metric: str, unit: str) -> list[tuple[object, ...
         _row(metric, unit, a, b, noise, is_beyond=state not in UNCHANGED)
         for a, b, noise, state in zip(*(frame[key].tolist() for key in ("a", "b", "noise", "state")), strict=True)
     ]
-
-
-def _input(categories: pd.DataFrame) -> list[tuple[object, ...]]:
-    frame = categories[categories["category"] == "input"]
-    frame = frame.rename(columns={"a_ms": "a", "b_ms": "b", "noise_ms": "noise"})
-    return _rows(frame, "input_time", "ms a step")
 
 
 def _peak(memory: pd.DataFrame) -> list[tuple[object, ...]]:

@@ -1,5 +1,4 @@
-"""What of one run is compared with another -> rows, paired by paths without the numbers of siblings: by equal numbers, else in
-order, leaving out those least alike in cost."""
+"""What of one run is compared with another -> rows, paired by paths without the numbers of siblings, else in order."""
 
 from __future__ import annotations
 
@@ -442,8 +441,7 @@ def category_rows(facts: Facts, cells: RunCells) -> Quantities:
 
 
 def memory_rows(facts: Facts, cells: RunCells) -> Quantities:
-    """Each allocator three times (`allocator, metric, unit`): `peak_bytes` is the typical step's, the others are per step;
-    without steps those of the capture."""
+    """Each allocator three times (`allocator, metric, unit`), of the typical step; without steps of the capture."""
     memory = facts.memory
     rows: list[tuple[str, str, str]] = []
     values, seen = [], []
@@ -473,8 +471,7 @@ def _whole(facts: Facts, allocator: str) -> pd.DataFrame:
 
 
 def pair_stages(a: Quantities, b: Quantities, names: str) -> Int64:
-    """Pair rows by their names, then what is left of tf.data's stages by what they are, in order, as a stage of one run alone is
-    in the name of each below it."""
+    """Pair rows by their names, then tf.data's stages by what they are, as each name holds those of the stages above it."""
     found = pair_rows(a, b)
     left = (found < 0, ~np.isin(np.arange(len(b)), found))
     stages, kinds = [], []

@@ -69,7 +69,11 @@ def _of_times(diff: RunDiff) -> str:
         return f"{what}: {times} ({_times_as_long(steps.ratio, steps.interval)}).{_only_alike(diff)}"
     word = "slower" if steps.ratio > 1 else "faster"
     head = _by_how_much("Steps", steps.ratio, steps.interval, times)
-    explained, is_alike = _explained(diff), _alike_share(diff) >= _MOSTLY
+    rows, between = _changed(diff.layers), _between(diff)
+    if _waits_for_input(between):
+        rows = rows[rows["kind"] != "input"]
+    change = float(rows["change_ms"].sum() + between["change_ms"].sum())
+    explained, is_alike = (change / (diff.step_times.b_ms - diff.step_times.a_ms)), _alike_share(diff) >= _MOSTLY
     if explained >= (_NOTABLE if is_alike else _MOSTLY):
         return f"{head}; {parts}.{f' Most ops are {word}, too.' if is_alike else ''}{other_load(diff)}"
     if is_alike and not diff.program:
@@ -127,15 +131,6 @@ def _only_alike(diff: RunDiff) -> str:
         return load
     word = "slower" if steps.ratio > 1 else "faster"
     return f" Most ops are {word}, too: no single part is known.{load}"
-
-
-def _explained(diff: RunDiff) -> float:
-    """Which part of the change of the step time is of the layers that changed beyond noise, and of what is between ops."""
-    rows, between = _changed(diff.layers), _between(diff)
-    if _waits_for_input(between):
-        rows = rows[rows["kind"] != "input"]
-    change = float(rows["change_ms"].sum() + between["change_ms"].sum())
-    return change / (diff.step_times.b_ms - diff.step_times.a_ms)
 
 
 def _between(diff: RunDiff) -> pd.DataFrame:
@@ -245,8 +240,7 @@ def _told(step_ms: Float64) -> str:
 
 
 def since_last(before: Pace, now: Pace) -> str:
-    """How a run compares with the last, by sample where batches differ: `3.9 times faster than the last run (95 % interval 3.7 to
-    4.1).`; "" with too few steps."""
+    """How a run compares with the last: `3.9 times faster than the last run (95 % interval 3.7 to 4.1).`; else ""."""
     samples = compare_samples(before, now)
     if samples.is_known and before.samples != now.samples:
         per, ratio, interval, figures = " per sample", samples.ratio, samples.interval, ""

@@ -16,7 +16,6 @@ from .op_graph import GRADIENT, n_params
 from .options import EVERYTHING, FIGURES, TreeOptions, pattern
 
 ROOT = "_TFProfRoot"
-"""The name of the root of every view."""
 
 
 def matches(names: Sequence[str], regexes: tuple[str, ...]) -> NDArray[np.bool_]:
@@ -257,7 +256,6 @@ Figures = NDArray[Any]
 """One row per op or node, the columns `NUMBERS`; int64, or float64 where the graph's times are not whole."""
 COLUMN = {name: i for i, name in enumerate(NUMBERS)}
 TIMES = FIGURES[:3]
-"""The figures that are times, in microseconds."""
 _MOST_FIGURE = 2**53
 _MEMORY = {
     "bytes": "requested_bytes",

@@ -101,8 +101,6 @@ def name_ops(facts: Facts) -> CapturedOps:
 
 
 class _Naming:
-    """Names given so far."""
-
     def __init__(self) -> None:
         self.name: list[str] = []
         self.type: list[str] = []
@@ -234,8 +232,7 @@ _PS_PER_US = 1_000_000
 
 
 def captured_memory(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
-    """One row per op and step in which it allocated: bytes requested, residual after the execution, the peak of an execution, and
-    in use of the allocator."""
+    """One row per op and step in which it allocated: bytes requested, residual, at the peak, and in use of the allocator."""
     table, memory = facts.memory.snapshots, facts.memory
     made = np.flatnonzero(~table.is_free)
     if not len(made):
@@ -291,8 +288,7 @@ def _op_of(facts: Facts, table: Snapshots, of_framework_op: Int32, made: Int64, 
     parsed = parse_op_names([facts.memory.strings[i] if i >= 0 else "" for i in ids.tolist()])
     named = np.array([number.get(name, -1) for name in parsed.name], np.int32)[code.reshape(-1)]
     dominant = np.append(of_framework_op, np.int32(-1))[facts.event_op[np.maximum(run, 0)]]
-    found: Int32 = np.where(named >= 0, named, np.where(run >= 0, dominant, -1)).astype(np.int32)
-    return found
+    return np.where(named >= 0, named, np.where(run >= 0, dominant, -1)).astype(np.int32)
 
 
 def _held(run: Int64, time_ps: Int64, freed_ps: Int64, n_bytes: Int64, is_kept: Any) -> tuple[Int64, Int64]:
@@ -392,8 +388,7 @@ Costs = dict[str, dict[str, Any]]
 
 
 def compute_op_graph(facts: Facts) -> OpGraph:
-    """The ops that ran and the others of their graphs, with costs in self time by step (a row of `Profile.steps`, -1 outside);
-    `float_ops` are TensorFlow's, of one execution."""
+    """The ops that ran and the others of their graphs, with costs in self time by step, -1 outside of steps."""
     source_map = facts.source_map or empty_source_map()
     ops = name_ops(facts)
     frames, frame = captured_frames(source_map, ops)
@@ -431,8 +426,7 @@ _HOST, _DEVICE = "/host:CPU", "/device"
 
 
 def _total_costs(facts: Facts, of_framework_op: Int32) -> Costs:
-    """What ops of summed hosts cost, a row a side outside of any step (-1); memory is what an op asked for, as residual and peak
-    bytes are not known."""
+    """What ops of summed hosts cost, a row a side outside of any step (-1), with the memory that an op asked for."""
     shares, sums = facts.op_shares, facts.op_sums
     device = next((plane.name for plane in facts.trace.planes if plane.is_device), _DEVICE)
     every = pd.DataFrame(
@@ -505,8 +499,7 @@ def _details(source_map: SourceMap, ops: CapturedOps) -> dict[str, Any]:
 
 
 def _op_of_row(ops: CapturedOps, rows: Int64) -> Int64:
-    found: Int64 = np.append(ops.op_of_source, np.int32(-1))[rows].astype(np.int64)
-    return found
+    return np.append(ops.op_of_source, np.int32(-1))[rows].astype(np.int64)
 
 
 def _inputs(source_map: SourceMap, ops: CapturedOps) -> dict[str, Any]:
@@ -540,25 +533,19 @@ def _objects(values: list[Any]) -> Any:
     return column
 
 
-"""Columns of the table of variables, and their types."""
 _SHORT_NAMES = {"float": "float32", "double": "float64", "half": "float16"}
 _HOLDERS = frozenset(("VarHandleOp", "VariableV2", "Variable", "AutoReloadVariable"))
 """Types of ops that hold a variable in a graph of TensorFlow 1."""
 
 
 def compute_variables(facts: Facts) -> pd.DataFrame:
-    """One row per variable: weights of Keras models in order of layers, without what optimizers, metrics and generators have,
-    then others with a shape."""
+    """One row per variable: weights of Keras models in order of layers, then others with a shape."""
     if facts.stored_graph is not None:
         return _of_graph(facts.stored_graph)
-    return _of_map(facts.source_map)
-
-
-def _of_map(source_map: SourceMap | None) -> pd.DataFrame:
     rows = []
-    if source_map is not None:
+    if facts.source_map is not None:
         names = ("name", "shape", "dtype", "layer", "trainable", "device")
-        columns = (source_map.variables[key].tolist() for key in names)
+        columns = (facts.source_map.variables[key].tolist() for key in names)
         for name, text, dtype, layer, trainable, device in zip(*columns, strict=True):  # 20,000, a bound of the capture
             shape = next(iter(parse_shapes(text)), None)
             rows.append(_row(name, shape, dtype, layer=layer, trainable=trainable, device=device))

@@ -109,9 +109,7 @@ class TreeOptions:
     trim_name_regexes: tuple[str, ...] = ()
     """Show nothing below a node that matches; in op nothing from it on, in code the node neither."""
     show_name_regexes: tuple[str, ...] = EVERYTHING
-    """Show only nodes that match one of these."""
     hide_name_regexes: tuple[str, ...] = ()
-    """Show no node that matches one of these."""
     account_displayed_op_only: bool = False
     """Whether totals are of shown nodes only; code has no such thing."""
     select: tuple[str, ...] | None = None

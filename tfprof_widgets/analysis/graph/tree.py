@@ -110,8 +110,7 @@ def account(
 
 
 def totals(own: Figures, ends: Int64) -> Figures:
-    """The figures of each row with all below it, of rows that are down first; sums are of whole picoseconds or larger units, so
-    that nothing is rounded."""
+    """The figures of each row with all below it, of rows that are down first, in whole picoseconds or larger units."""
     unit = np.ones(own.shape[1])
     if own.dtype != np.int64:
         unit[[name in TIMES for name in NUMBERS]] = 10**6
@@ -151,7 +150,11 @@ def shown_nodes(view: TreeView, nodes: Nodes, accounts: Accounts, options: TreeO
         key = -accounts.own[nodes_shown, COLUMN["occurrence"]]
     else:
         key = name_ranks([nodes.names[row] for row in nodes_shown])
-    order = _sorted_preorder(parent, key)
+    by_key = np.argsort(key, kind="stable")
+    by_key = np.concatenate(([0], by_key[by_key != 0]))  # the root is first whatever its name
+    place = np.empty(len(parent) + 1, np.int64)
+    place[by_key], place[-1] = np.arange(len(by_key)), -1
+    order = by_key[preorder(place[parent[by_key]])]
     place = np.empty(len(order) + 1, np.int64)
     place[order], place[-1] = np.arange(len(order)), -1
     return nodes_shown[order], place[parent[order]], total[order]
@@ -164,7 +167,6 @@ def passes_limits(figures_of: dict[str, Figures], options: TreeOptions) -> NDArr
 
 
 def passes_names(names: list[str], options: TreeOptions) -> NDArray[np.bool_]:
-    """Which rows `show_name_regexes` and `hide_name_regexes` let through."""
     return lets_through(names, options.show_name_regexes) & ~matches(names, options.hide_name_regexes)
 
 
@@ -224,25 +226,9 @@ def _found_below(children: list[list[int]], is_start: list[bool]) -> list[int]:
     return found
 
 
-def _sorted_preorder(parent: Int64, key: Figures) -> Int64:
-    """The rows down first, siblings by key; those of equal keys stay in order."""
-    by_key = np.argsort(key, kind="stable")
-    by_key = np.concatenate(([0], by_key[by_key != 0]))  # the root is first whatever its name
-    place = np.empty(len(parent) + 1, np.int64)
-    place[by_key], place[-1] = np.arange(len(by_key)), -1
-    return by_key[preorder(place[parent[by_key]])]
-
-
 Shape = tuple[int, ...]
 InputShapes = tuple[tuple[int, Shape | None], ...]
 """Slot and shape of every input of an op, by slot; None where the shape is not known."""
-
-
-def _ops_by_row(row_of_op: Int64, graph: OpGraph, n_rows: int) -> list[Int64]:
-    names = graph.ops["name"].tolist()
-    by_name = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
-    order = by_name[np.argsort(row_of_op[by_name], kind="stable")]
-    return np.split(order, np.searchsorted(row_of_op[order], np.arange(n_rows)))[1:]
 
 
 def _texts_by_row(texts: list[tuple[str, ...]], ops: Sequence[Int64]) -> list[tuple[str, ...]]:
@@ -371,7 +357,6 @@ class Tree:
     stack_frame: Int64
     """In the code view the row of `graph.frames` that the line is, the first of those alike; else -1."""
     own: Figures
-    """The node's own figures, columns `NUMBERS`."""
     total: Figures
     """With all below it that is counted, shown or not."""
     op_figures: Figures
@@ -399,7 +384,11 @@ class Tree:
     @cached_property
     def ops_by_row(self) -> list[Int64]:
         """Rows of `graph.ops` that each node has as its own, by name."""
-        return _ops_by_row(self.row_of_op, self.graph, len(self.names))
+        n_rows = len(self.names)
+        names = self.graph.ops["name"].tolist()
+        by_name = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
+        order = by_name[np.argsort(self.row_of_op[by_name], kind="stable")]
+        return np.split(order, np.searchsorted(self.row_of_op[order], np.arange(n_rows)))[1:]
 
     @cached_property
     def devices(self) -> list[tuple[str, ...]]:
@@ -422,8 +411,7 @@ class Tree:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row per node: `name`, `depth` (0 of the root), `parent` (row, -1 of the root), `op` (row of `graph.ops` or -1),
-        then what `select` says, own and `total_...`, times in us."""
+        """One row per node: `name`, `depth`, `parent`, `op` (-1 for none), then what `select` says, own and `total_...`."""
         chosen = [name for name in FIGURES if self.options.has(name)]
         if self.options.has("occurrence"):
             chosen += ["occurrence", "run_count"]
@@ -431,7 +419,14 @@ class Tree:
         columns |= {name: self.column(name) for name in chosen}
         columns |= {f"total_{name}": self.column(name, is_total=True) for name in chosen}
         if self.options.has("input_shapes"):
-            columns["input_shapes"] = self._input_shapes()
+            shapes = self.input_shapes
+            if self.view in ("scope", "graph"):
+                found: list[tuple[object, ...]] = [_plain(shapes[op]) if op >= 0 else () for op in self.op.tolist()]
+            else:
+                runs = self.op_figures[:, COLUMN["run_count"]].tolist()
+                rows = (ops.tolist() for ops in self.ops_by_row)
+                found = [_shapes_by_occurrence([(shapes[op], runs[op]) for op in ops]) for ops in rows]
+            columns["input_shapes"] = pd.Series(found, dtype=object)
         if self.options.has("device"):
             columns["device"] = ["|".join(filter(None, texts)) for texts in self.devices]
         if self.options.has("op_types"):
@@ -442,16 +437,6 @@ class Tree:
         """One of `NUMBERS`, per node; whole numbers but for times of a graph whose times are not whole."""
         found = (self.total if is_total else self.own)[:, COLUMN[name]]
         return found if name.endswith("micros") else found.astype(np.int64)
-
-    def _input_shapes(self) -> pd.Series:
-        shapes = self.input_shapes
-        if self.view in ("scope", "graph"):
-            found: list[tuple[object, ...]] = [_plain(shapes[op]) if op >= 0 else () for op in self.op.tolist()]
-        else:
-            runs = self.op_figures[:, COLUMN["run_count"]].tolist()
-            rows = (ops.tolist() for ops in self.ops_by_row)
-            found = [_shapes_by_occurrence([(shapes[op], runs[op]) for op in ops]) for ops in rows]
-        return pd.Series(found, dtype=object)
 
 
 def build_tree(graph: OpGraph, view: TreeView, options: TreeOptions) -> Tree:
@@ -536,7 +521,6 @@ class ShownStructure:
 
 
 def compute_shown_structure(graph: OpGraph, of_framework_op: np.ndarray, *, most_ops: int = MOST_OPS) -> ShownStructure:
-    """Lay the ops of a graph out for the views by structure."""
     details = ("occurrence", "input_shapes", "device", "op_types")
     options = make_tree_options(select=(*FIGURES, *details))
     tree = build_tree(graph, "scope", options).frame

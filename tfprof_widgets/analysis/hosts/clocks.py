@@ -26,8 +26,7 @@ _SHARE = 0.5
 
 
 def align_most(frame: pd.DataFrame, rows: Sequence[Int64]) -> tuple[list[Int64], Bool]:
-    """`align_steps` without the few hosts that would cut the common steps by more than half, if most remain. Differs from XProf:
-    it keeps every host (semantics 2.7)."""
+    """`align_steps` without hosts that cut most common steps. Differs from XProf: no host goes (semantics 2.7)."""
     every = np.ones(len(rows), np.bool_)
     aligned = align_steps(frame, rows)
     usual = float(np.median([len(own) for own in rows])) if len(rows) > 2 else 0.0
@@ -154,7 +153,6 @@ class ClockShifts:
 
 
 NO_SHIFTS = ClockShifts(MappingProxyType({}), "")
-"""Of hosts that tell nothing of their clocks."""
 
 
 def clock_shifts(hosts: tuple[str, ...], end_ps: Int64, step_ps: float) -> ClockShifts:

@@ -15,7 +15,7 @@ from ...trace.capture_facts import known_name
 from ...trace.trace import Plane, StatKind, Trace
 from ..common import PS_PER_MS, Stretches, host_of_plane, hosts_of, typed_table
 from ..events import Framework, framework_of
-from ..names import OpCategory, OpNames, by_ends, by_op_name
+from ..names import OpCategory, OpNames, by_ends
 from ..steps.spans import on_stream
 from ..summaries import united
 from ..tables import table
@@ -94,6 +94,9 @@ def compute_environment(trace: Trace, facts: Mapping[str, str] | None = None) ->
     used = np.flatnonzero(np.diff(trace.line_offsets))
     threads = sum(trace.planes[trace.lines[i].plane].is_host for i in used.tolist())
     n_active = int(np.count_nonzero(np.bincount(trace.plane_id[on_stream(trace)])))
+    # Hosts capture at the same time, which counts once
+    spans = np.array([(session.start_ps, session.stop_ps) for session in trace.sessions], np.int64).reshape(-1, 2)
+    open_ = Stretches.of(spans[:, 0], spans[:, 1])
     return Environment(
         hosts=tuple(dict.fromkeys(plane.host for plane in trace.planes if plane.is_host)),
         n_tasks_per_host=_tasks_per_host(trace),
@@ -104,7 +107,7 @@ def compute_environment(trace: Trace, facts: Mapping[str, str] | None = None) ->
         n_sessions=len(trace.sessions),
         n_threads=int(threads),
         n_events=trace.n_events,
-        captured_ms=_captured_ps(trace) / PS_PER_MS,
+        captured_ms=int((open_.end - open_.start).sum()) / PS_PER_MS,
         framework=framework_of(trace),
         jax_version=next((str(found) for plane in trace.planes if (found := plane.stats.get("jax_version"))), ""),
         tensorflow_version=known.get("tensorflow", ""),
@@ -119,13 +122,6 @@ def compute_environment(trace: Trace, facts: Mapping[str, str] | None = None) ->
 
 def _whole(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
-
-
-def _captured_ps(trace: Trace) -> int:
-    """Hosts capture at the same time, which counts once."""
-    spans = np.array([(session.start_ps, session.stop_ps) for session in trace.sessions], np.int64).reshape(-1, 2)
-    open_ = Stretches.of(spans[:, 0], spans[:, 1])
-    return int((open_.end - open_.start).sum())
 
 
 def _most(devices: list[Plane], stat: str) -> int:
@@ -189,8 +185,6 @@ _TRAINING_JOBS: dict[str, Role] = {"ps": "parameter server", "chief": "chief", "
 
 @dataclass(frozen=True)
 class HostFacts:
-    """What tells of one host what it is for."""
-
     host: str
     task: str
     """Such as `/job:worker/replica:0/task:1`; "" where nothing names it."""
@@ -258,7 +252,7 @@ def _serving_ratio(trace: Trace, of_plane: Int64, n_hosts: int) -> Float64:
     """Of the op time of each host the part of ops on variables."""
     if SERVED_CALL not in trace.string_ids:
         return np.zeros(n_hosts, np.float64)
-    kind = by_op_name(trace, _serving_kinds, np.uint8)[trace.name_id]
+    kind = by_ends(trace, _serving_kinds, np.uint8)[trace.name_id]
     rows = np.flatnonzero((kind > 0) & trace.on_planes([plane.is_host for plane in trace.planes]))
     host, time = of_plane[trace.plane_id[rows]], trace.nesting.self_ps[rows].astype(np.float64)
     every = np.bincount(host, weights=time, minlength=n_hosts)
@@ -316,8 +310,7 @@ def median_of_others(values: Float64) -> Float64:
     rank = np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1)
     low, high = (n - 2) // 2, (n - 1) // 2
     at_low, at_high = np.where(rank <= low, low + 1, low), np.where(rank <= high, high + 1, high)
-    middle: Float64 = (np.take_along_axis(ordered, at_low, 1) + np.take_along_axis(ordered, at_high, 1)) / 2
-    return middle
+    return (np.take_along_axis(ordered, at_low, 1) + np.take_along_axis(ordered, at_high, 1)) / 2
 
 
 def merge_host_facts(every: pd.DataFrame) -> tuple[HostFacts, ...]:

@@ -96,8 +96,7 @@ class Workers:
     """Steps of each host that trains, side by side."""
 
     frame: pd.DataFrame
-    """One row per aligned step and host, by step, then host: columns of `steps` (`step` is the aligned number), `own_step` (row
-    of `steps`) and `bottleneck`, the longest category."""
+    """One row per aligned step and host: columns of `steps`, `own_step` (row of `steps`) and `bottleneck`."""
     hosts: tuple[str, ...]
     """Hosts with at least one row, in the order of the trace."""
     n_steps: int
@@ -233,16 +232,14 @@ _CHANCE = 0.01
 _FEW_STEPS = 6
 """Of fewer steps outliers look like what is usual."""
 _FEW_VALUES, _FEW_MEDIANS = 4.0, 8.0
-"""By how much over the number of its values a standard deviation, and one from a median, counts as larger: else even hosts of
-three steps would be stragglers."""
+"""By how much a standard deviation of few values counts as larger: else even hosts of three steps would be stragglers."""
 _NORMAL_MAD = 1.4826
 """The standard deviation of a normal distribution over its median absolute deviation."""
 _ROUNDS = 10
 
 
 def compute_stragglers(workers: Workers) -> pd.DataFrame:
-    """Find the hosts whose own time (without waiting for others) exceeds the median of the others by more than chance in most
-    steps, or a tenth, and costs 1 % of step time."""
+    """Find the hosts whose own time exceeds the median of the others by more than chance, and costs 1 % of step time."""
     n_hosts, n_steps = len(workers.hosts), workers.n_steps
     if n_hosts < 2 or n_steps < MIN_STEPS or not workers.wait_for_each_other:
         return typed_table([], STRAGGLERS.types)
@@ -290,7 +287,9 @@ def _stragglers(own: Float64, excess: Float64, step_ms: float) -> Bool:
     usual = np.median(excess, axis=0)
     limit = max(least, _MEAN_SPREADS * spread * np.sqrt(np.pi / 2 / n_steps))
     if own.shape[1] >= _FEW_HOSTS:
-        limit = max(limit, _HOST_SPREADS * _spread_of_hosts(usual))
+        # How much hosts differ that hold nobody up: of the faster half, which no straggler is among
+        below = np.median(usual) - usual
+        limit = max(limit, _HOST_SPREADS * float(_NORMAL_MAD * np.median(below[below >= 0])))
     is_usual: Bool = usual > limit
     n_late = (excess > max(least, _STEP_SPREADS * spread)).sum(axis=0)
     found = is_usual | _is_often(n_late, n_steps, is_usual)
@@ -328,12 +327,6 @@ def _spread(own: Float64) -> float:
         return float(deviation / np.sqrt(2) * (1 + _FEW_VALUES / n_values))
     apart = apart - np.median(apart, axis=0)
     return float(_NORMAL_MAD * np.median(np.abs(apart)) / np.sqrt(2) * (1 + _FEW_MEDIANS / n_values))
-
-
-def _spread_of_hosts(usual: Float64) -> float:
-    """How much hosts differ that hold nobody up: of the faster half, which no straggler is among."""
-    below = np.median(usual) - usual
-    return float(_NORMAL_MAD * np.median(below[below >= 0]))
 
 
 def _cost(own: Float64, late: Bool) -> Float64:
@@ -382,15 +375,10 @@ def _spans(trace: Trace, steps: TracedSteps) -> dict[str, Int64]:
         "start": np.append(own.start_ps, trace.start_ps[device]),
         "end": np.append(own.end_ps, trace.ends(device)),
     }
-    computing = computes_on_host(trace, types) & _is_of_training(trace, steps)
+    # For each event whether an exchange may hide behind it: work of a step, or where no step runs all but what tf.data does
+    computing = computes_on_host(trace, types) & (steps.is_work | ((steps.event_step < 0) & ~within_data(trace)))
     computing |= stream & ((types == SpanType.COMPUTE_32) | (types == SpanType.COMPUTE_16))
     return spans | _exposed(trace, steps, spans, computing)
-
-
-def _is_of_training(trace: Trace, steps: TracedSteps) -> Bool:
-    """For each event whether an exchange may hide behind it: work of a step, or where no step runs all but what tf.data does."""
-    found: Bool = steps.is_work | ((steps.event_step < 0) & ~within_data(trace))
-    return found
 
 
 def _exposed(trace: Trace, steps: TracedSteps, spans: dict[str, Int64], computing: Bool) -> dict[str, Int64]:
@@ -478,7 +466,6 @@ def training_first(frame: pd.DataFrame, others: Collection[str] = ()) -> pd.Data
 
 
 OTHER_EXCHANGES = "other exchanges"
-"""The name of such a row."""
 
 
 def summarize_communication(frame: pd.DataFrame) -> PackedFrame:

@@ -8,7 +8,6 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ...trace.arrays import Bool, Int64
@@ -67,7 +66,6 @@ MAKES_ITERATOR = ("MakeIterator::RootDataset", "EagerLocalExecute: MakeIterator"
 PRODUCE = tuple(stage + "Produce" for stage in ASYNC_STAGES)
 """Events in which an asynchronous stage makes an element ahead."""
 CONSUME = tuple(stage + "Consume" for stage in ASYNC_STAGES)
-"""Events in which its consumer takes it."""
 FILE_READERS = ("TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord")
 
 
@@ -183,8 +181,7 @@ def _link(trace: Trace, calls: _Columns) -> tuple[Int64, Bool]:
 
 
 def _consumers_of_calls(trace: Trace, calls: _Columns, call_of_event: Int64, made: Int64, produce: Int64) -> Int64:
-    """For each call made ahead the call that consumed its element, by (session, stage, element); the first after the production,
-    else the last, -1 for none."""
+    """For each call made ahead the call that consumed its element: the first after the production, else the last, -1 for none."""
     element = trace.int_stat("element_id")
     consume = np.flatnonzero(trace.names_matching(CONSUME) & trace.has_stat("element_id"))
     taker = call_of_event[trace.nesting.parent[consume]]
@@ -251,7 +248,10 @@ def merge_iterators(trace: Trace, calls: IteratorCalls, grouping: Grouping) -> I
     """The pipelines and each call's place; roots not in use at once with equal name, dataset, type, consumer and host are one.
     Differs from XProf: there each root iterator is a pipeline."""
     name = trace.name_id[calls.event]
-    path = _paths(trace, name)
+    unique, inverse = np.unique(name, return_inverse=True)
+    texts = [merged_name(trace.strings[i]) for i in unique.tolist()]
+    places = {text: k for k, text in enumerate(dict.fromkeys(texts))}
+    path = np.array([places[text] for text in texts], np.int64)[inverse.reshape(-1)]
     relative = calls.relative.copy()
     while True:
         top = np.flatnonzero(relative < 0)
@@ -265,21 +265,12 @@ def merge_iterators(trace: Trace, calls: IteratorCalls, grouping: Grouping) -> I
     return IteratorNodes(node_of_call=node, parent=parent, pipeline=of_pipeline, is_device=is_device)
 
 
-def _paths(trace: Trace, name: npt.NDArray[np.int32]) -> Int64:
-    """For each call a number for its long name without the indices of alike inputs."""
-    unique, inverse = np.unique(name, return_inverse=True)
-    texts = [merged_name(trace.strings[i]) for i in unique.tolist()]
-    places = {text: k for k, text in enumerate(dict.fromkeys(texts))}
-    return np.array([places[text] for text in texts], np.int64)[inverse.reshape(-1)]
-
-
 def merged_name(long_name: str) -> str:
     """A long name with the indices of alike inputs left out: `Iterator::Root::FlatMap[*]::TensorSlice`."""
     return _INDEX.sub("[*]", long_name)
 
 
 def _pipelines(trace: Trace, calls: IteratorCalls, grouping: Grouping, top: Int64, path: Int64) -> Int64:
-    """For each topmost call its pipeline."""
     _, sample, object_of_call = np.unique(calls.iterator[top], return_index=True, return_inverse=True)
     object_of_call = object_of_call.reshape(-1)
     event = calls.event[top]
@@ -376,8 +367,7 @@ def executions(calls: pd.DataFrame, iterators: pd.DataFrame, pipeline: int) -> p
 
 def _works(iterators: pd.DataFrame) -> Bool:
     """Of each iterator whether it may hold up who waits for it."""
-    works: Bool = ~iterators["name"].isin(WRAPPERS).to_numpy(np.bool_)
-    return works
+    return ~iterators["name"].isin(WRAPPERS).to_numpy(np.bool_)
 
 
 def _bottlenecks(calls: pd.DataFrame, roots: Int64, works: Bool) -> tuple[Int64, Int64]:
@@ -450,7 +440,6 @@ def input_category(op_type: str, name: str) -> str | None:
 
 
 def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
-    """Pick the input ops out of the `ops` table."""
     sides, kinds, names = (ops[name].tolist() for name in ("device", "type", "name"))
     asked = {kind for kind in set(kinds) if input_category(kind, "") is not None}
     rows = [row for row, kind in enumerate(kinds) if kind in asked and sides[row].lower() == "host"]

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...trace.arrays import Int64
 from ..common import typed_table
 from ..summaries import MOST, OWNER, PackedFrame, no_events
 from .tf_data import PIPELINE_TYPES, SLOWEST_TYPES, Pipelines, TfData
@@ -65,7 +64,10 @@ def merge_tf_data(hosts: Sequence[str], every: Mapping[str, pd.DataFrame]) -> Re
             iterators=typed_table((), ITERATOR_TYPES),
             slowest_calls=typed_table((), SLOWEST_TYPES),
         )
-    order = _order(pipelines, iterators)
+    start = np.full(len(pipelines), np.inf)
+    roots = iterators[iterators["parent_id"] < 0]
+    np.minimum.at(start, roots["pipeline"], roots["start_ms"])
+    order = np.lexsort((start, pipelines["n_calls"].to_numpy() == 0))
     pipeline = np.argsort(order)[iterators["pipeline"]]
     by_pipeline = np.argsort(pipeline, kind="stable")
     row = np.append(np.argsort(by_pipeline), -1)
@@ -83,14 +85,6 @@ def merge_tf_data(hosts: Sequence[str], every: Mapping[str, pd.DataFrame]) -> Re
         slowest_calls=_slowest(slowest.assign(host=[hosts[i] for i in slowest[OWNER]]), merged),
         place=tuple(zip(merged["host"].tolist(), merged["own_id"].tolist(), strict=True)),
     )
-
-
-def _order(pipelines: pd.DataFrame, iterators: pd.DataFrame) -> Int64:
-    """Pipelines by their first call, those without a call of their outermost iterator last."""
-    start = np.full(len(pipelines), np.inf)
-    roots = iterators[iterators["parent_id"] < 0]
-    np.minimum.at(start, roots["pipeline"], roots["start_ms"])
-    return np.lexsort((start, pipelines["n_calls"].to_numpy() == 0))
 
 
 def _renamed(pipelines: pd.DataFrame) -> pd.DataFrame:

@@ -190,9 +190,7 @@ class InputPipeline:
 
     @property
     def is_input_bound(self) -> bool:
-        """Whether a pipeline of the CPU ever took more than 50 us to hand an element over: the bound of TensorBoard's
-        tf.data analysis.
-        """
+        """Whether a pipeline of the CPU ever took more than 50 us to hand an element over, the bound of TensorBoard."""
         slowest = self.tf_data.slowest_calls["max_latency_us"]
         return bool((slowest > SLOW_CALL_PS / PS_PER_US).any())
 

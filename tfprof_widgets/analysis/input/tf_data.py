@@ -135,8 +135,6 @@ _BY_NAME = {
 
 @dataclass(frozen=True)
 class Place:
-    """Where an iterator stands."""
-
     is_device: bool = False
     """Whether it belongs to a device's pipeline, which only hands on what a host pipeline made."""
     inputs: tuple[str, ...] = ()
@@ -206,7 +204,11 @@ def _cache(place: Place) -> str:
 
 def _prefetch(params: Mapping[str, StatValue], place: Place) -> str:
     # What only hands elements on, such as a repeat, is passed over.
-    known = [k for k, name in enumerate(place.inputs) if base_name(name) in (*_BY_NAME, *_BY_PARAMS)]
+    known = [
+        k
+        for k, name in enumerate(place.inputs)
+        if base_name(name) in (*_BY_NAME, *_BY_PARAMS) and base_name(name) != "Prefetch"
+    ]
     if str(params.get("autotune")).lower() != "true" or not known:
         return _PREFETCH
     at = known[0]
@@ -253,15 +255,10 @@ _BY_PARAMS: dict[str, Callable[[Mapping[str, StatValue], Place], str]] = {
 
 _NEEDED = ["name", "long_name", "params", "wait_time_ms", "fill_time_ms", "parent_id", "self_time_ms", "calls"]
 _Row = dict[Hashable, Any]
-"""A row of a table by its columns."""
 PIPELINE_TYPES: Types = PIPELINES.types
 SLOWEST_TYPES: Types = {
-    "host": object,
-    "pipeline": object,
-    "max_latency_us": float,
-    "bottleneck": object,
-    "long_name": object,
-    "self_time_us": float,
+    name: float if name.endswith("_us") else object
+    for name in ("host", "pipeline", "max_latency_us", "bottleneck", "long_name", "self_time_us")
 }
 
 
@@ -353,7 +350,6 @@ class _HeldUp:
     """The rows of the table, as far as they are needed here."""
     slowest_input: Int64
     with_cache: frozenset[int]
-    """Pipelines that have a cache."""
     most_ms: Float64
     """For each pipeline the longest `wait_time_ms` of what works on its critical path."""
 
@@ -368,14 +364,13 @@ class _HeldUp:
 
     def by(self, row: int, pipeline: _Row, n_counted: int, counted_ps: int) -> dict[str, object]:
         """The columns about the bottleneck of one pipeline, given its other columns and the calls that count."""
-        if row < 0:
-            told = (
-                "no iterator of it was waited for."
-                if pipeline["n_calls"]
-                else "no call of its outermost iterator ended during the capture; capture more steps."
+        advice, name, wait_ms = "", "", 0.0
+        if row < 0 and pipeline["n_calls"]:
+            summary = f"{pipeline['name']}: no iterator of it was waited for."
+        elif row < 0:
+            summary = (
+                f"{pipeline['name']}: no call of its outermost iterator ended during the capture; capture more steps."
             )
-            summary = f"{pipeline['name']}: {told}"
-            advice, name, wait_ms = "", "", 0.0
         else:
             entry = self.iterators[row]
             name = str(entry["long_name"])
@@ -423,19 +418,14 @@ class _HeldUp:
 
 def time_text(microseconds: float) -> str:
     """A time with three significant digits and its unit."""
-    if microseconds < 999.5:
-        value, unit = microseconds, "µs"
-    elif microseconds < 999.5e3:
-        value, unit = microseconds / 1e3, "ms"
-    else:
-        value, unit = microseconds / 1e6, "s"
+    step = (microseconds >= 999.5) + (microseconds >= 999.5e3)
+    value, unit = microseconds / 1e3**step, ("µs", "ms", "s")[step]
     digits = 2 if value < 9.995 else (1 if value < 99.95 else 0)
     return f"{value:.{digits}f} {unit}"
 
 
 def slowest_calls(trace: Trace, usage: Usage) -> pd.DataFrame:
-    """The bottleneck of each host pipeline's slowest call, if of any time, by XProf's links and sums. Source: semantics 8.4,
-    8.5."""
+    """The bottleneck of each host pipeline's slowest call, by XProf's links and sums. Source: semantics 8.4, 8.5."""
     names, root_calls, rows = _names(usage), _root_calls(usage), []
     waits, duration = usage.waits, usage.duration_ps
     waited = np.flatnonzero((waits.root_call >= 0) & waits.is_exact & waits.is_blocking)
@@ -467,12 +457,7 @@ def slowest_calls(trace: Trace, usage: Usage) -> pd.DataFrame:
 
 
 CALL_TYPES: Types = {
-    "pipeline": int,
-    "iterator": int,
-    "event": int,
-    "start_ps": int,
-    "duration_ps": int,
-    "self_ps": int,
+    **dict.fromkeys(("pipeline", "iterator", "event", "start_ps", "duration_ps", "self_ps"), int),
     "is_blocking": bool,
     "root_call": int,
     "wait_ps": int,

@@ -262,6 +262,8 @@ def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
     params = [{k: v for k, v in stats.items() if k not in _NOT_PARAMS} for stats in trace.stats_of_each(last_call)]
     long_names = [names[0] if len(names) == 1 else merged_name(names[0]) for names in event_names]
     short = [short_name(text) for text in long_names]
+    n_objects = int(usage.calls.iterator.max()) + 1
+    pairs = np.unique(usage.node * n_objects + usage.calls.iterator)
     columns = {
         "id": np.arange(n),
         "parent_id": usage.nodes.parent,
@@ -277,7 +279,7 @@ def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
         "params": params,
         "pipeline": usage.nodes.pipeline,
         "wait_time_ms": wait / PS_PER_MS,
-        "n_iterators": _n_iterators(usage),
+        "n_iterators": np.bincount(pairs // n_objects, minlength=usage.n_nodes),
         "event_names": event_names,
         "fill_time_ms": usage.fill_ps / PS_PER_MS,
         "parallelism": [_first_number(one, _PARALLELISM) for one in params],
@@ -312,13 +314,6 @@ def chain_below(slowest_input: Int64, row: int) -> list[int]:
     return rows
 
 
-def _n_iterators(usage: Usage) -> Int64:
-    """For each node how many iterator objects it stands for."""
-    n_objects = int(usage.calls.iterator.max()) + 1
-    pairs = np.unique(usage.node * n_objects + usage.calls.iterator)
-    return np.bincount(pairs // n_objects, minlength=usage.n_nodes)
-
-
 def _critical(usage: Usage) -> Bool:
     """For each node whether the root calls that waited for it make up at least half of the time of all that count."""
     n, n_calls = usage.n_nodes, len(usage.node)
@@ -327,13 +322,11 @@ def _critical(usage: Usage) -> Bool:
     waited = sum_by(pairs // n_calls, usage.duration_ps[pairs % n_calls], n)
     roots = usage.is_root & usage.is_counted
     root_time = sum_by(usage.pipeline[roots], usage.duration_ps[roots], usage.nodes.n_pipelines)
-    critical: Bool = (waited > 0) & (waited >= _CRITICAL_SHARE * root_time[usage.nodes.pipeline])
-    return critical
+    return (waited > 0) & (waited >= _CRITICAL_SHARE * root_time[usage.nodes.pipeline])
 
 
 def _bottlenecks(usage: Usage, critical: Bool, wait: Int64, kinds: list[str]) -> Bool:
-    """The node of each pipeline that works, is critical and was waited for longest, or what a busy prefetch was busy with; a
-    shuffle that takes most of the time to fill its buffer comes first."""
+    """The critical node of each pipeline that was waited for longest; first a shuffle that mostly fills its buffer."""
     pipeline, found = usage.nodes.pipeline, np.zeros(len(wait), np.bool_)
     root_time = sum_by(usage.pipeline[usage.is_root], usage.duration_ps[usage.is_root], usage.nodes.n_pipelines)
     fills = usage.fill_ps > FILL_SHARE * root_time[pipeline]

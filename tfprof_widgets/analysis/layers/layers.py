@@ -77,7 +77,6 @@ ROLES = ("", "optimizer", "metrics", "loss", *_PARTS)
 ANY_OPTIMIZER = "optimizer"
 """The entry of ops of an optimizer whose name they do not tell."""
 _Entry = tuple[str, str, str]
-"""Name, class and kind."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +99,6 @@ class KnownLayers:
     path_of: dict[str, str]
     """By a layer's own name the first of its paths."""
     optimizers: dict[str, str]
-    """Class of each optimizer by its name."""
 
     @classmethod
     def read(cls, layers: pd.DataFrame) -> KnownLayers:
@@ -117,8 +115,7 @@ class KnownLayers:
         return cls(class_of, path_of, optimizers)
 
     def find(self, scope: tuple[str, ...]) -> tuple[str, str]:
-        """The path and class of the innermost layer whose scope this is or lies in, "" for none; a number at the end is taken
-        away first, as Keras 3 enters a scope twice per call, to build and to call."""
+        """The path and class of the innermost layer whose scope this is or lies in, "" for none; without a number at the end."""
         called = path = around = ""
         if not self.class_of:
             return "", ""
@@ -136,8 +133,7 @@ class KnownLayers:
 
 
 def find_layers(scopes: OpScopes, known: KnownLayers, *, roles: UInt8 | None = None) -> Places:
-    """Attribute each op to exactly one entry: input, optimizer or the innermost known layer, else a scope that is no op's and no
-    TensorFlow function's, as it stands in the trace."""
+    """Attribute each op to exactly one entry: input, optimizer or the innermost known layer, else a scope of the trace."""
     inferred = _Inference(scopes)
     number: dict[_Entry, int] = {}
     of_role = roles if roles is not None else np.zeros(len(scopes), np.uint8)
@@ -158,7 +154,6 @@ def find_layers(scopes: OpScopes, known: KnownLayers, *, roles: UInt8 | None = N
 
 
 def _with_one_optimizer(found: tuple[_Entry, ...]) -> tuple[_Entry, ...]:
-    """Give what belongs to some optimizer to the only one there is."""
     named = [row for row in found if row[2] == "optimizer" and row[0] != ANY_OPTIMIZER]
     if len(named) != 1:
         return found
@@ -463,14 +458,12 @@ class Layers:
     op_phase: UInt8
     """For each op an index into `PHASES`."""
     sums: OpSums
-    """Time and executions of each op."""
     allocating: dict[str, int] = field(default_factory=dict)
     """By name the row in `entries` of what allocated memory; "" for what names no op."""
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row per side and entry, `LAYERS`, devices first, by self time falling; phases add up to `self_time_us`, and memory
-        of an entry stands on its first row only."""
+        """One row per side and entry, `LAYERS`, devices first, by self time falling; memory is on an entry's first row."""
         return _frame(self.entries, self.op_entry, self.op_phase, self.sums)
 
     def __repr__(self) -> str:
@@ -486,14 +479,18 @@ def compute_layers(
     source_map: SourceMap | None = None,
     memory: MemoryProfile | OpMemory | None = None,
 ) -> Layers:
-    """Attribute every framework op to one entry and a phase: `backward` for a gradient tape's (charged to the layer of what it is
-    of), `optimizer`, `forward`, else `other`."""
+    """Attribute every framework op to one entry and a phase: `backward` (a tape's), `optimizer`, `forward`, else `other`."""
     used = memory_by_op(memory) if isinstance(memory, MemoryProfile) else memory
     listed = scopes if used is None else _with_others(scopes, used.name, used.type)
     places = _places(listed, shares, source_map)
     entries = _entries(places, used, listed.name)
     n_ops = len(scopes)
-    op_entry, phase = places.entry[:n_ops], _phases(listed, places)[:n_ops]
+    kind = np.array(places.kind, np.object_)[places.entry]
+    phase = np.where(np.isin(kind, ("layer", "loss")), FORWARD, OTHER)
+    phase[kind == "optimizer"] = OPTIMIZER
+    phase[listed.is_backward | (listed.is_sum & (kind == "other"))] = BACKWARD  # losses are added up, too
+    phase[listed.is_input] = OTHER
+    op_entry, phase = places.entry[:n_ops], phase.astype(np.uint8)[:n_ops]
     allocating = {} if used is None else _entry_of(places, listed.name, used.name)
     return Layers(entries, op_entry, phase, sums, allocating)
 
@@ -538,15 +535,6 @@ def _beside_input(scopes: OpScopes, names: Sequence[str]) -> Bool:
     for name, is_input in zip(scopes.name, scopes.is_input.tolist(), strict=True):
         roots[is_input].add(name.partition("/")[0])
     return np.array([name.partition("/")[0] in roots[1] - roots[0] for name in names], np.bool_)
-
-
-def _phases(scopes: OpScopes, places: Places) -> UInt8:
-    kind = np.array(places.kind, np.object_)[places.entry]
-    phase = np.where(np.isin(kind, ("layer", "loss")), FORWARD, OTHER)
-    phase[kind == "optimizer"] = OPTIMIZER
-    phase[scopes.is_backward | (scopes.is_sum & (kind == "other"))] = BACKWARD  # losses are added up, too
-    phase[scopes.is_input] = OTHER
-    return phase.astype(np.uint8)
 
 
 def _entry_of(places: Places, listed: Sequence[str], names: Sequence[str]) -> dict[str, int]:

@@ -23,16 +23,13 @@ _PASSING = frozenset(("Add", "AddV2", "AddN", "BiasAdd", "Identity", "Sub"))
 _NO_VALUE = frozenset(("Const", "ReadVariableOp", "NoOp"))
 """Types of ops that compute nothing that a gradient goes back through."""
 _MAX_SEARCHED = 1_000
-"""How many ops one search goes through."""
 _MAX_PART = 200
-"""How many ops a gradient of its own may have."""
 
 
 class TapeOps:
     """The forward op of each nameless op of a tape by edges; a sum of several layers' is of the op that made the value."""
 
     def __init__(self, graphs: GraphIndex, edges: pd.DataFrame, rows: Sequence[int], known: KnownLayers) -> None:
-        """Find the forward ops."""
         self.forward: dict[int, int] = {}
         """For each op that is found the row of its forward op."""
         self._graphs, self._known = graphs, known

@@ -1,5 +1,4 @@
-"""Ops -> the tree of name scopes with the time spent in each, without what calls, inlining, gradient tapes, Grappler and the
-partitioner add to names (semantics 13.1)."""
+"""Ops -> the tree of name scopes with their time, without what calls, inlining and Grappler add to names (semantics 13.1)."""
 
 from __future__ import annotations
 
@@ -51,7 +50,6 @@ OPTIMIZERS = _words(
     rm_sprop schedule_free_adam_w sgd gradient_descent adamweightdecay adam_weight_decay
     """
 )
-"""Scopes of optimizers by default, in lower case."""
 REWRITERS = _words(
     """
     ArithmeticOptimizer ConstantFolding LayoutOptimizer Remapper DependencyOptimizer LoopOptimizer MemoryOptimizer
@@ -159,14 +157,11 @@ class OpScopes:
     name: tuple[str, ...]
     type: tuple[str, ...]
     scopes: tuple[Scope, ...]
-    """The scopes that ops are in, once each in order of first ops, as components, outermost first; empty for outside,
-    `DATA_SCOPE` and below for tf.data."""
+    """The scopes that ops are in, once each, as components, outermost first; `DATA_SCOPE` and below for tf.data."""
     scope_id: Int32
     """The innermost scope, a row of `scopes`; of a gradient op that of the forward op."""
     leaf: tuple[str, ...]
-    """The op's own name within its scope."""
     is_backward: Bool
-    """Whether it computes a gradient."""
     is_optimizer: Bool
     """Whether it belongs to the optimizer: by its outermost scope, or because it applies gradients to a variable."""
     is_input: Bool
@@ -436,7 +431,6 @@ def _is_optimizer(scope: Scope, known: frozenset[str]) -> bool:
 
 
 MAX_SCOPE_DEPTH = 1_000
-"""How deeply scopes may be nested."""
 MAX_PATH_CHARS = 32 * 2**20
 """How long all paths together may be: hostile names would fill the memory with the beginnings of themselves."""
 

@@ -240,11 +240,9 @@ class MemoryProfile(MemoryTables):
     snapshots: Snapshots
     """The memory events as arrays, which the views draw."""
     strings: tuple[str, ...]
-    """The texts that those arrays point to."""
     event_step: SmallInt | None
     """For each event of the trace its row in `Profile.steps`, -1 between steps; None where steps are not known."""
     step_spans: StepSpans
-    """When those steps began and ended."""
 
     def __repr__(self) -> str:
         n = len(self.snapshots.event)

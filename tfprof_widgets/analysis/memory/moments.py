@@ -216,8 +216,7 @@ def _allocators(trace: Trace, event: Int64) -> tuple[tuple[str, ...], Int32]:
 
 
 def _pair(session_id: Int32, allocator_id: Int32, address: Int64, is_free: Bool) -> tuple[Int64, Int64]:
-    """For each allocation the next row about its address, and for each row the row with its op, region and shape; of two
-    allocations of an address the first counts (semantics 7.3)."""
+    """For each allocation the next row about its address, and for each row the row with its op and shape (semantics 7.3)."""
     n = len(address)
     order = np.lexsort((np.arange(n), address, allocator_id, session_id))
     keys = np.stack([session_id.astype(np.int64), allocator_id.astype(np.int64), address])[:, order]
@@ -289,8 +288,7 @@ def find_peak(snapshots: Snapshots, rows: slice) -> Peak:
 
 
 def peak_table(snapshots: Snapshots, rows: slice, strings: tuple[str, ...]) -> pd.DataFrame:
-    """Who holds the memory at the peak of one allocator, by allocations of the peak's step alone (`live_table` has all). Source:
-    semantics 7.3."""
+    """Who holds the memory at the peak of one allocator, by allocations of the peak's step alone. Source: semantics 7.3."""
     peak = find_peak(snapshots, rows)
     within = np.arange(rows.start, rows.stop)
     within = within[
@@ -394,7 +392,6 @@ def _largest_first(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def texts(ids: npt.NDArray[np.integer], strings: tuple[str, ...]) -> npt.NDArray[np.object_]:
-    """Strings for string ids, empty for -1."""
     unique, code = unique_codes(ids)
     return np.array([strings[i] if i >= 0 else "" for i in unique.tolist()], np.object_)[code]
 

@@ -91,11 +91,8 @@ class ReducedMemory(MemoryTables):
     place: pd.DataFrame
     """For each row of `summary` the host, and the name of the allocator there."""
     peaks: pd.DataFrame
-    """The rows of `peak` of all allocators."""
     held: pd.DataFrame
-    """The rows of `held_at_peak` of all allocators."""
     by_op: OpMemory
-    """Bytes by op, of all hosts."""
 
     def __repr__(self) -> str:
         n_hosts = self.place["host"].nunique()
@@ -152,8 +149,7 @@ class ReducedMemory(MemoryTables):
         own = frame[:0]
         if allocator is not None or self.allocators:
             own = frame[frame["allocator"] == self._place(allocator or self.main_allocator)["stack"]]
-        rows: pd.DataFrame = own[list(PEAK_TYPES)].reset_index(drop=True)
-        return rows
+        return own[list(PEAK_TYPES)].reset_index(drop=True)
 
     def _place(self, allocator: str) -> pd.Series[Any]:
         if allocator not in self.allocators:

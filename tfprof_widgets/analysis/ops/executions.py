@@ -142,7 +142,9 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
     found = by_stem(trace, lambda names: [unit_of_name(name) for name in names], np.uint8, among=rows)[
         trace.name_id[rows]
     ]
-    instruction = _instructions(trace, rows, hlo)
+    unit = np.full(trace.n_events, -1, np.int64)
+    unit[hlo.stream_event] = hlo.stream_unit
+    instruction = np.append(hlo.units.instruction, -1)[unit[rows]]
     of_hlo = np.flatnonzero(instruction >= 0)
     product = instruction.copy()
     product[of_hlo[_named(trace, rows[of_hlo], _NO_TENSOR_CORE)]] = -1
@@ -163,21 +165,12 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
 def _named(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:
     """For some events whether their name, in small letters, holds the pattern."""
     held = by_stem(trace, lambda names: [bool(pattern.search(name.lower())) for name in names], np.bool_, among=rows)
-    found: Bool = held[trace.name_id[rows]]
-    return found
+    return held[trace.name_id[rows]]
 
 
 def _by_plane(trace: Trace, vendors: tuple[str, ...]) -> Bool:
     """For each event whether a device of these vendors ran it; one that names none, as in old traces, is of Nvidia."""
     return trace.on_planes([plane.stats.get("device_vendor", _NVIDIA) in vendors for plane in trace.planes])
-
-
-def _instructions(trace: Trace, rows: Int64, hlo: HloExecutions) -> Int64:
-    """The HLO instruction that each of the events runs, -1 for none."""
-    unit = np.full(trace.n_events, -1, np.int64)
-    unit[hlo.stream_event] = hlo.stream_unit
-    found: Int64 = np.append(hlo.units.instruction, -1)[unit[rows]]
-    return found
 
 
 def _products(trace: Trace, rows: Int64, modules: HloModules, instruction: Int64) -> UInt8:
@@ -435,8 +428,7 @@ def _renumbered(values: Int32 | Int64, rows: Int64, n: int) -> Int64:
     """The place of each row among some of `n`; -1 stays, as does what is not among them."""
     place: Int64 = np.full(n + 1, -1, np.int64)
     place[rows] = np.arange(len(rows))
-    renumbered: Int64 = place[values]
-    return renumbered
+    return place[values]
 
 
 def op_occurrences(

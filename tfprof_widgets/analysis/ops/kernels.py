@@ -61,18 +61,9 @@ _UINT32_MAX = 2**32 - 1
 _INTEGER = re.compile(r"[ \t\n\v\f\r]*\+?([0-9]+)[ \t\n\v\f\r]*", re.ASCII)
 
 _ELIGIBLE_ENDS = (
-    "Conv2D",
-    "Conv2DBackpropFilter",
-    "Conv2DBackpropInput",
-    "Conv3D",
-    "DepthwiseConv2dNative",
-    "DepthwiseConv2dNativeBackpropFilter",
-    "DepthwiseConv2dNativeBackpropInput",
-    "/MatMul",
-    "FusedMatMul",
-    "/CudnnRNN",
-    "XlaDot",
-    "XlaDotV2",
+    *("Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "Conv3D", "DepthwiseConv2dNative"),
+    *("DepthwiseConv2dNativeBackpropFilter", "DepthwiseConv2dNativeBackpropInput", "/MatMul", "FusedMatMul"),
+    *("/CudnnRNN", "XlaDot", "XlaDotV2"),
 )
 _ELIGIBLE_PARTS = ("BatchMatMul", "CudnnRNNV", "CudnnRNNForward", "CudnnRNNBackprop")
 
@@ -162,7 +153,6 @@ class Kernels:
     run_event: Int64
     """For each execution its event of the trace, ascending."""
     launch: tuple[Launch, ...] = ()
-    """How each row of `frame` was launched."""
 
     def within(self, trace: Trace, low_ps: int, high_ps: int, is_own: Bool | None = None) -> Kernels:
         """The kernels that ran in a time range, on some lines of the trace; of an execution it cuts the part inside counts."""
@@ -182,7 +172,9 @@ class Kernels:
 def compute_kernels(trace: Trace, occurrences: Occurrences, op_shares: OpShares, units: UInt8) -> Kernels:
     """Add up kernels of all devices, equal in name, launch, op and unit, in whole nanoseconds. Differs from XProf: all rows stay
     (D7), hosts add up, Tensor Core use is more than names (D13), and `op_name` has the largest share."""
-    rows = _kernel_events(trace)
+    details = trace.string_stat("kernel_details")
+    says_nothing = details == trace.string_ids.get("", -2)
+    rows = np.flatnonzero(on_stream(trace) & (details >= 0) & ~says_nothing & (trace.duration_ps > 0))
     details, launch_of = np.unique(trace.string_stat("kernel_details")[rows], return_inverse=True)
     launches = [parse_launch(trace.strings[i]) for i in details.tolist()]  # one a distinct text
     ops = _ops_of(trace, occurrences, op_shares, rows)
@@ -249,7 +241,6 @@ class KernelSums:
 
 
 def kernel_sums(trace: Trace, kernels: Kernels, counted: Bool | None = None) -> KernelSums:
-    """Add up the executions of each kernel."""
     rows = np.arange(len(kernels.run_event)) if counted is None else np.flatnonzero(counted[kernels.run_event])
     event = kernels.run_event[rows]
     of_plane = host_of_plane(trace)
@@ -272,7 +263,6 @@ def kernel_sums(trace: Trace, kernels: Kernels, counted: Bool | None = None) -> 
 
 
 def kernel_table(kinds: KernelKinds) -> tuple[pd.DataFrame, Int64]:
-    """The table `Kernels.frame`, and for each row of it the kernel."""
     if not len(kinds.name):  # as of every host without a GPU, of which there can be a thousand
         return typed_table([], KERNELS.types), np.empty(0, np.int64)
     unit = _texts(kinds.unit, UNIT_TEXTS)
@@ -294,12 +284,6 @@ def beside_products(kernels: pd.DataFrame) -> Bool:
     uses = list(zip(kernels["op_name"].tolist(), kernels["uses_tensor_core"].tolist(), strict=True))
     served = {op for op, does in uses if does} - {""}
     return np.array([op in served and not does for op, does in uses], np.bool_)
-
-
-def _kernel_events(trace: Trace) -> Int64:
-    details = trace.string_stat("kernel_details")
-    says_nothing = details == trace.string_ids.get("", -2)
-    return np.flatnonzero(on_stream(trace) & (details >= 0) & ~says_nothing & (trace.duration_ps > 0))
 
 
 @dataclass(frozen=True)
@@ -333,16 +317,14 @@ def _is_annotation_eligible(trace: Trace, rows: Int64, uses: Bool) -> Bool:
     strings = [trace.strings[text] if text >= 0 else "" for text in texts.tolist()]
     is_named = np.array([text != "" for text in strings], np.bool_)[place.reshape(-1)]
     known = np.array([is_eligible_op(name) for name in parse_op_names(strings).name], np.bool_)[place.reshape(-1)]
-    found: Bool = is_named & (known | _is_einsum(trace, rows) | uses)
-    return found
+    return is_named & (known | _is_einsum(trace, rows) | uses)
 
 
 def _is_einsum(trace: Trace, rows: Int64) -> Bool:
     """Whether each execution is for an einsum of two operands."""
     texts, equation = np.unique(trace.string_stat("equation")[rows], return_inverse=True)
     known = [text >= 0 and is_eligible_einsum(trace.strings[text]) for text in texts.tolist()]
-    found: Bool = np.array(known, np.bool_)[equation.reshape(-1)]
-    return found
+    return np.array(known, np.bool_)[equation.reshape(-1)]
 
 
 def _texts(ids: npt.NDArray[np.integer], texts: Sequence[str] | Mapping[int, str]) -> Texts:
@@ -353,8 +335,7 @@ def _texts(ids: npt.NDArray[np.integer], texts: Sequence[str] | Mapping[int, str
 def _launch_ranks(launches: Sequence[Launch]) -> Int64:
     """The place of each launch among those that differ in more than their occupancy."""
     numbers = np.array([(*one.grid, *one.block, *one[2:5]) for one in launches], np.int64).reshape(-1, 9)
-    rank: Int64 = np.unique(numbers, axis=0, return_inverse=True)[1].reshape(-1)
-    return rank
+    return np.unique(numbers, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def _said(launches: Sequence[Launch]) -> dict[str, npt.NDArray[Any]]:
@@ -398,8 +379,7 @@ def _ranks(texts: Texts) -> Int64:
     """The place of each text among the distinct ones."""
     rank = np.empty(len(texts.distinct), np.int64)
     rank[sorted(range(len(rank)), key=texts.distinct.__getitem__)] = np.arange(len(rank))
-    found: Int64 = rank[texts.code]
-    return found
+    return rank[texts.code]
 
 
 OTHER_KERNELS = "other kernels"

@@ -192,8 +192,7 @@ def _ps(column: pd.Series[float]) -> Int64:
 
 
 def merge_hlo(every: pd.DataFrame) -> MergedHlo:
-    """Unite HLO ops of equal program, module, name and side; figures of one execution are averages, an op stands for what its own
-    host's file says."""
+    """Unite HLO ops of equal program, module, name and side; figures of one execution are averages."""
     sums = dict.fromkeys(("occurrences", "total_ps", "self_ps"), "sum")
     told = dict.fromkeys((name for name in _TOLD if name not in _HLO_KEY), "first")
     frame, code = united(every, _HLO_KEY, told | sums)

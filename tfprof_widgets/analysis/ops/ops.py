@@ -14,14 +14,7 @@ import pandas as pd
 
 from ...trace.arrays import Bool, Float64, Int32, Int64, UInt8
 from ...trace.trace import Trace
-from ..common import (
-    PS_PER_MS,
-    PS_PER_NS,
-    PS_PER_US,
-    host_of_plane,
-    sum_by,
-    table_of_arrays,
-)
+from ..common import PS_PER_MS, PS_PER_NS, PS_PER_US, host_of_plane, sum_by, table_of_arrays
 from ..grouping import N_UNITS, on_tensor_cores, time_by_unit, unit_ratios
 from ..tables import table
 from .executions import Occurrences, op_occurrences
@@ -100,10 +93,13 @@ class OpSums:
 def op_sums(occurrences: Occurrences, shares: OpShares | None = None) -> OpSums:
     """What `aggregate_ops` makes its table of, in the order of the framework ops, without shares in that of the units."""
     n_units = len(occurrences.name)
+    op, ran = _executions(occurrences)
+    whole_ps = occurrences.duration_ps if occurrences.whole_ps is None else occurrences.whole_ps
+    inside, whole = (_sums(occurrences.execution, ps, len(op)) for ps in (occurrences.duration_ps, whole_ps))
     units = OpSums(
         is_device=occurrences.is_device,
         count=counts_of(occurrences),
-        n_done=n_done_of(occurrences),
+        n_done=_sums(op, np.divide(inside, whole, out=ran.astype(np.float64), where=whole > 0), len(occurrences.name)),
         total_ps=sum_by(occurrences.op, occurrences.duration_ps, n_units),
         self_ps=sum_by(occurrences.op, occurrences.self_ps, n_units),
         # Of each kernel in whole nanoseconds, as in XProf (semantics 6.2).
@@ -185,14 +181,6 @@ def rates_of(totals: OpSums) -> dict[str, Float64]:
     }
 
 
-def n_done_of(occurrences: Occurrences) -> Float64:
-    """Executions per unit; of one that a range cut the part of its time within it."""
-    op, ran = _executions(occurrences)
-    whole_ps = occurrences.duration_ps if occurrences.whole_ps is None else occurrences.whole_ps
-    inside, whole = (_sums(occurrences.execution, ps, len(op)) for ps in (occurrences.duration_ps, whole_ps))
-    return _sums(op, np.divide(inside, whole, out=ran.astype(np.float64), where=whole > 0), len(occurrences.name))
-
-
 def _sums(row: Int32, value: Int64 | Float64, n: int) -> Float64:
     return np.asarray(np.bincount(row, weights=value, minlength=n), np.float64)
 
@@ -214,8 +202,7 @@ def _executions(occurrences: Occurrences) -> tuple[Int32, Bool]:
 
 
 def idle_by_side(occurrences: Occurrences) -> dict[str, int]:
-    """For how long threads (`Host`) and devices (`Device`) ran no op between their first and last event; at least 0, a side
-    unobserved is left out."""
+    """For how long threads (`Host`) and devices (`Device`) ran no op between their first and last event."""
     first, last = occurrences.lane_first_ps, occurrences.lane_last_ps
     idle = np.maximum(last - first - sum_by(occurrences.lane, occurrences.self_ps, len(first)), 0)
     sides = {side: (occurrences.lane_is_device == (side == "Device")) & (first <= last) for side in ("Device", "Host")}
@@ -264,7 +251,6 @@ def _ranks(on_device: Bool, own: Int64 | Float64) -> _Columns:
 
 
 def by_type(ops: pd.DataFrame) -> pd.DataFrame:
-    """Add the ops of one type and side up."""
     sums = {name: (name, "sum") for name in ("occurrences", "total_time_us", "total_self_time_us", "self_time_ratio")}
     frame = ops.groupby(["device", "type"], as_index=False, sort=False).agg(n_ops=("name", "size"), **sums)
     frame = frame.sort_values(
@@ -337,7 +323,9 @@ class UnitSums:
 def unit_sums(trace: Trace, occurrences: Occurrences, rows: Int64 | slice = slice(None)) -> UnitSums:
     """Add up executions, all or some, on each host; of an execution that has some of its rows among them, those."""
     n_units = max(len(occurrences.name), 1)
-    key = host_and_unit(trace, occurrences)[rows]
+    of_plane = host_of_plane(trace)
+    of_line = np.array([of_plane[line.plane] for line in trace.lines], np.int64)
+    key = (of_line[occurrences.line] * len(occurrences.name) + occurrences.op)[rows]
     n = int(key.max(initial=-1)) + 1  # an entry per host and unit, ran or not: few beside executions
     of_execution = np.full(int(occurrences.execution.max(initial=-1)) + 1, -1, np.int64)
     of_execution[occurrences.execution[rows]] = key
@@ -345,13 +333,6 @@ def unit_sums(trace: Trace, occurrences: Occurrences, rows: Int64 | slice = slic
     found = np.flatnonzero(count)
     total, own = (sum_by(key, ps[rows], n)[found] for ps in (occurrences.duration_ps, occurrences.self_ps))
     return UnitSums(found // n_units, found % n_units, count[found], total, own)
-
-
-def host_and_unit(trace: Trace, occurrences: Occurrences) -> Int64:
-    """For each execution its host times the number of units, plus its unit."""
-    of_plane = host_of_plane(trace)
-    of_line = np.array([of_plane[line.plane] for line in trace.lines], np.int64)
-    return of_line[occurrences.line] * len(occurrences.name) + occurrences.op
 
 
 def step_ops(shares: OpShares, inside: UnitSums, n_steps: int) -> pd.DataFrame:
@@ -379,8 +360,7 @@ ALL_HOSTS = -1
 
 
 def compute_top_ops(shares: OpShares, inside: UnitSums, whole: UnitSums, *, n_averaged: Int64) -> pd.DataFrame:
-    """The `N_TOP_OPS` ops of each side with most self time `inside` the averaged steps but waiting ones; a host without averaged
-    steps counts its `whole` capture."""
+    """The `N_TOP_OPS` ops of each side with most self time `inside` the averaged steps, else in the `whole` capture of a host."""
     n = int(n_averaged.sum())
     tops = [_top_of(shares, inside if n else whole, ALL_HOSTS, n)]
     if len(n_averaged) > 1:

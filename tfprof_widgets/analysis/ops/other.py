@@ -112,9 +112,7 @@ _SIZE = re.compile(r"\bsize:([0-9]{1,15})\b")
 _NO_TENSOR = "copy"
 """What TensorFlow calls the edge of a copy that Python asked for."""
 COPY_SUMS = ("occurrences", "bytes", "total_time_ms", "hidden_time_ms", "exposed_time_ms", "round_trips")
-"""Columns that add up."""
 COPY_KEY = ("direction", "source", "destination", "op", "read_by", "tensor")
-"""Columns that tell rows apart."""
 
 
 class _Details(NamedTuple):
@@ -124,7 +122,6 @@ class _Details(NamedTuple):
 
 
 def compute_copy_runs(trace: Trace, steps: TracedSteps, event_op: Int32, op_shares: OpShares) -> pd.DataFrame:
-    """Find the copies of all devices."""
     is_copy = copy_events(trace, steps)
     rows = np.flatnonzero(is_copy)
     details = _texts(trace, "memcpy_details", rows)
@@ -158,7 +155,6 @@ def copy_rows(copies: pd.DataFrame, runs: pd.DataFrame) -> Int64:
 
 
 def copy_events(trace: Trace, steps: TracedSteps) -> Bool:
-    """Which events are copies on streams of devices."""
     return np.isin(steps.span_type, list(_DIRECTIONS)) & on_stream(trace)
 
 
@@ -203,8 +199,7 @@ def _hidden_ps(trace: Trace, rows: Int64, is_copy: Bool) -> Int64:
 
 
 def _returns(trace: Trace, steps: TracedSteps, rows: Int64, maker: list[str], reader: list[str]) -> Int64:
-    """For each copy to a device 1 where it brings back, in one step, what was copied to the host or made there of that: by an op
-    that read a tensor of the device and made this one, or that made both."""
+    """For each copy to a device 1 where it brings back, in one step, what was copied to the host or made there of that."""
     kind, step = steps.span_type[rows], steps.event_step[rows].astype(np.int64)
     numbers: dict[str, int] = {"": 0}
     made, read = (
@@ -250,7 +245,6 @@ def compute_hlo_ops(occurrences: Occurrences, shares: OpShares) -> HloOps:
 
 
 def hlo_table(frame: pd.DataFrame, n_ops: int) -> HloOps:
-    """The `hlo_ops` table of HLO ops in any order."""
     total, own = (frame[name].to_numpy(np.int64) for name in ("total_ps", "self_ps"))
     n_done, executed = frame["n_done"].to_numpy(), np.maximum(frame["occurrences"].to_numpy(np.int64), 1)
     seconds = np.where(total > 0, total / 1e12, np.nan)

@@ -27,8 +27,7 @@ Values = TypeVar("Values", Bool, Int64, Float64)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OpShares:
-    """The table of framework ops and who stands for them: unit `i` is framework op `i` as long as that is an ordinary one, then
-    follow those that only compiled programs ran."""
+    """The table of framework ops and who stands for them: ordinary units are their own op, others follow."""
 
     name: tuple[str, ...]
     """As in the traced graph; an HLO op that belongs to no framework op is one of its own, under its HLO name."""
@@ -320,33 +319,16 @@ _BY_KERNEL = tuple((family, re.compile("|".join(patterns))) for family, patterns
 """For names in small letters: to let `re` ignore the case takes five times as long."""
 
 _OF_CATEGORY = {
-    "convolution": "conv",
-    "convolution fusion": "conv",
-    "dot": "conv",
-    "ragged-dot": "conv",
-    "copy": "move",
-    "data formatting": "move",
-    "copy-start": "move",
-    "copy-done": "move",
-    "dynamic-slice": "move",
-    "dynamic-update-slice": "move",
-    "concatenate": "move",
-    "gather": "move",
-    "scatter": "move",
-    "slice": "move",
-    "pad": "move",
-    "reverse": "move",
-    "broadcast": "move",
-    "infeed": "move",
-    "outfeed": "move",
-    "reduce": "reduce",
-    "reduce-window": "reduce",
-    "select-and-scatter": "reduce",
-    "sort": "reduce",
-    "while": "runtime",
-    "call": "runtime",
-    "conditional": "runtime",
-    "non-fusion elementwise": "elem",
+    category: family
+    for family, categories in {
+        "conv": "convolution; convolution fusion; dot; ragged-dot",
+        "move": "copy; data formatting; copy-start; copy-done; dynamic-slice; dynamic-update-slice; concatenate; gather; "
+        "scatter; slice; pad; reverse; broadcast; infeed; outfeed",
+        "reduce": "reduce; reduce-window; select-and-scatter; sort",
+        "runtime": "while; call; conditional",
+        "elem": "non-fusion elementwise",
+    }.items()
+    for category in categories.split("; ")
 }
 """HLO categories that say what an op does; a fusion or a custom call may be anything."""
 _COLLECTIVE = re.compile(r"all-(reduce|gather|to-all)|collective|reduce-scatter|send|recv|host ")

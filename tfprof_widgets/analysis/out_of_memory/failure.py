@@ -364,11 +364,11 @@ def compute_memory_failure(facts: Facts) -> MemoryFailure | None:
         return failure_alone(failure, remedy="What held the memory cannot be told; the log says why.")
 
 
-def failure_alone(failure: Failure, *, remedy: str = "", machine: str = "") -> MemoryFailure:
+def failure_alone(failure: Failure, *, remedy: str = "") -> MemoryFailure:
     """What the message alone tells, where no trace is about that moment."""
     request = parse_failure(failure.text)
     bare = _bare(failure, request, no_holders())
-    return _without_moment(bare, Setting(is_vague=request.is_vague, machine=machine), remedy, failure.batch_size)
+    return _without_moment(bare, Setting(is_vague=request.is_vague, machine=""), remedy, failure.batch_size)
 
 
 def _unrecorded(facts: Facts, failure: Failure, request: FailedRequest) -> MemoryFailure:

@@ -349,7 +349,8 @@ def parse_failure(text: str) -> FailedRequest:
         # The function that Keras made is no op that anybody knows.
         op="" if op.startswith("__inference_") else op,
         allocator=(named.get("allocator") or "").strip(),
-        device=_short(device) or (f"GPU:{ordinal[1]}" if ordinal else ""),
+        device=(device.rpartition("device:")[2] if "device:" in device else "")
+        or (f"GPU:{ordinal[1]}" if ordinal else ""),
         first_line=next((line.strip() for line in text.splitlines() if line.strip()), ""),
     )
 
@@ -369,11 +370,6 @@ def _bytes(shape: tuple[int, ...] | None, dtype: str) -> float:
     return float(n_bytes) if n_bytes <= _MAX_BYTES else math.nan
 
 
-def _short(device: str) -> str:
-    """`GPU:0` for `/job:localhost/replica:0/task:0/device:GPU:0`."""
-    return device.rpartition("device:")[2] if "device:" in device else ""
-
-
 _LATE_S = 5.0
 """The exception arrives later than its allocation failed, and clocks differ."""
 _GPU = re.compile(r"GPU:(\d+)")
@@ -381,8 +377,6 @@ _GPU = re.compile(r"GPU:(\d+)")
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """When and where an allocation failed."""
-
     allocator: str
     """The one that the message names; where it names none the one with the largest peak."""
     row: int

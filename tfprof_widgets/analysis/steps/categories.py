@@ -20,48 +20,18 @@ from ..names import OpCategory, OpNames, by_ends
 from .spans import Pieces, SpanType, StepTable, on_host, resolve, sessions_with_device
 
 STEP_CATEGORIES = (
-    "input",
-    "copy_to_device",
-    "host_compute",
-    "dispatch",
-    "kernel_launch",
-    "sync",
-    "device_compute",
-    "device_to_device",
-    "device_collectives",
-    "output",
-    "compile",
-    "checkpoint",
-    "other",
+    *("input", "copy_to_device", "host_compute", "dispatch", "kernel_launch", "sync", "device_compute"),
+    *("device_to_device", "device_collectives", "output", "compile", "checkpoint", "other"),
 )
-"""What step time is made of, a category's code being its place here; a stack has input at the bottom, as only the lowest layer
-has a common baseline."""
+"""What step time is made of, a category's code being its place; a stack has input at the bottom, on the common baseline."""
 CATEGORY_LABELS = (
-    "Input",
-    "Copy to device",
-    "Host compute",
-    "Python, dispatch",
-    "Kernel launch",
-    "Synchronising",
-    "Device compute",
-    "Device to device",
-    "Communication",
-    "Output",
-    "Compilation",
-    "Checkpoint",
-    "Other",
+    *("Input", "Copy to device", "Host compute", "Python, dispatch", "Kernel launch", "Synchronising"),
+    *("Device compute", "Device to device", "Communication", "Output", "Compilation", "Checkpoint", "Other"),
 )
 """What a screen calls the categories; the same as in `js/src/data/meta.ts`."""
 GUIDE_CATEGORIES = (
-    "input",
-    "host_compute",
-    "kernel_launch",
-    "device_compute",
-    "device_to_device",
-    "device_collectives",
-    "output",
-    "compile",
-    "other",
+    *("input", "host_compute", "kernel_launch", "device_compute", "device_to_device", "device_collectives"),
+    *("output", "compile", "other"),
 )
 """The categories of TensorFlow's guide to its profiler, as XProf charges them."""
 GUIDE_PREFIX = "guide_"
@@ -148,22 +118,16 @@ PART_OF_TYPE[SpanType.COLLECTIVES] = Part.COLLECTIVES
 
 
 def launch_pieces(trace: Trace, types: UInt8, member: SmallInt) -> tuple[Int64, Int64, Int64]:
-    """Stretches of kernel launching of a step, with holes in the executor where ops compute on the CPU. Differs from XProf: there
-    that is kernel launch (semantics 3.4)."""
+    """Stretches of kernel launching, with holes where ops compute on the CPU. Differs from XProf: no holes (semantics 3.4)."""
     launches = (types == SpanType.KERNEL_LAUNCH) & (member >= 0) & (trace.duration_ps > 0)
     if not launches.any():
         none = np.empty(0, np.int64)
         return none, none, none
-    on_cpu = (types == SpanType.HOST_COMPUTE) & (member >= 0) & _is_op(trace) & ~launches_below(trace)
+    is_op = by_ends(trace, lambda _, parsed: parsed.category == OpCategory.TENSORFLOW, np.bool_)
+    on_cpu = (types == SpanType.HOST_COMPUTE) & (member >= 0) & is_op[trace.name_id] & ~launches_below(trace)
     event, start, end = innermost(trace, launches | on_cpu)
     kept = launches[event]
     return event[kept], start[kept], end[kept]
-
-
-def _is_op(trace: Trace) -> Bool:
-    is_op = by_ends(trace, lambda _, parsed: parsed.category == OpCategory.TENSORFLOW, np.bool_)
-    found: Bool = is_op[trace.name_id]
-    return found
 
 
 def launches_below(trace: Trace) -> Bool:
@@ -195,8 +159,7 @@ _CPU_WORK = ("ParallelFor", "ThunkExecutor::Execute", "CpuExecutable::ExecuteAsy
 
 
 def host_parts(trace: Trace, types: UInt8) -> UInt8:
-    """The `Part` of each host event, `NONE` if unknown: an op around a driver call launches, others compute; without a device the
-    kernel's run stands for an eager op, which leaves no event."""
+    """The `Part` of each host event, `NONE` if unknown: an op around a driver call launches, others compute."""
     parts = np.full(trace.n_events, NONE, np.uint8)
     host = on_host(trace)
     parts[host] = by_ends(trace, _parts, np.uint8)[trace.name_id[host]]
@@ -291,7 +254,6 @@ class DeviceWork:
         return cls(owner[order].astype(np.int64), event, compute_launches(trace).call_of(event))
 
     def where(self, chosen: Bool) -> DeviceWork:
-        """Some of them."""
         return DeviceWork(self.owner[chosen], self.event[chosen], self.call[chosen])
 
     def after(self, trace: Trace, owner: Int64, end_ps: Int64) -> Int64:
@@ -340,8 +302,7 @@ class Waits:
 def waits_of(
     trace: Trace, launches: DeviceWork, following: Int64, *, step: Int64, start_ps: Int64, end_ps: Int64
 ) -> Waits:
-    """What counts in stretches of idle time: until the launching call returned what its thread did, after it that the call came
-    too late; work launched before blames nothing on the host."""
+    """What counts in idle time: until the launching call returned what its thread did, after it that the call came too late."""
     call = np.append(launches.call, -1)[following]
     known = np.flatnonzero(call >= 0)
     called, line, part = start_ps.copy(), np.full(len(call), -1, np.int64), np.full(len(call), Part.OTHER, np.uint8)
@@ -392,8 +353,7 @@ def overlaps(
 
 
 def exchange_pieces(trace: Trace, types: UInt8, table: StepTable) -> tuple[Int64, Int64, Int64, UInt8]:
-    """The waiting of each step for other hosts: its exchanges without the time in which an op of it computed on the host, calls
-    of the runtime being none."""
+    """The waiting of each step for other hosts: its exchanges without the time in which an op of it computed on the host."""
     exchanges = find_exchanges(trace)
     kept = (table.member[exchanges.event] >= 0) & (exchanges.end_ps > exchanges.start_ps)
     if not kept.any():
@@ -453,8 +413,7 @@ def on_core_line(trace: Trace, name: str) -> Bool:
 
 
 def tpu_span_types(trace: Trace) -> UInt8:
-    """The `SpanType` of each TensorCore op. Differs from XProf: collectives are a category of their own, and `host send` and
-    `host recv` are output and input."""
+    """The `SpanType` of each TensorCore op. Differs from XProf: collectives are a category, `host send` is output."""
     types = np.full(trace.n_events, SpanType.NONE, np.uint8)
     ops = on_core_line(trace, "XLA Ops")
     if ops.any():

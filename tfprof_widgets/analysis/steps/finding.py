@@ -106,8 +106,7 @@ def marked_steps(trace: Trace, grouping: Grouping, *, sessions: Bool, counts_lef
 
 
 def device_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTable:
-    """Inferred steps of `sessions` (flags) of groups that used a device, by the longest stretch on one device and with the
-    group's number, as XProf's without markers."""
+    """Inferred steps of `sessions` (flags) of groups that used a device, by the longest stretch on one device."""
     session = grouping.groups["session"].to_numpy(np.int64)
     start, duration = longest_device_marker(trace, grouping)
     chosen = np.flatnonzero((duration >= 0) & sessions[session])
@@ -183,7 +182,9 @@ def find_loops(trace: Trace, session: int) -> list[Loop]:
     )
     if function is not None:
         fetches = np.flatnonzero(fetch & (trace.line_id == function.line))
-        if _is_body(trace, function) or not len(fetches):
+        # Whether the calls take most of a repetition; of medians, so that a pause between epochs does not count
+        period = np.median(np.diff(trace.start_ps[function.rows]))
+        if bool(np.median(trace.duration_ps[function.rows]) >= _MIN_SHARE * period) or not len(fetches):
             return [_from_fetch(trace, function, fetches)]
     loop = _eager_loop(trace, inside, fetch)
     return [loop] if loop else []
@@ -195,7 +196,8 @@ def _function(trace: Trace, inside: Bool) -> Loop | None:
     if not called.any():
         called = trace.names_matching(["SessionRun"]) & inside
     rows = np.flatnonzero(called)
-    rows = rows[~_is_within(trace, rows, called)]
+    parent = trace.nesting.parent
+    rows = rows[~(np.append(nearest_marked(parent, called), -1)[parent[rows]] >= 0)]
     if not len(rows):
         return None
     key = trace.line_id[rows].astype(np.int64) * len(trace.strings) + trace.name_id[rows]
@@ -208,19 +210,6 @@ def _function(trace: Trace, inside: Bool) -> Loop | None:
         return None
     rows = rows[code == best]
     return Loop(int(trace.line_id[rows[0]]), trace.strings[trace.name_id[rows[0]]], rows, trace.ends(rows))
-
-
-def _is_within(trace: Trace, rows: Int64, marked: Bool) -> Bool:
-    """Whether an event that encloses each of `rows` is marked."""
-    parent = trace.nesting.parent
-    within: Bool = np.append(nearest_marked(parent, marked), -1)[parent[rows]] >= 0
-    return within
-
-
-def _is_body(trace: Trace, loop: Loop) -> bool:
-    """Whether the calls take most of a repetition; of medians, so that a pause between epochs does not count."""
-    period = np.median(np.diff(trace.start_ps[loop.rows]))
-    return bool(np.median(trace.duration_ps[loop.rows]) >= _MIN_SHARE * period)
 
 
 def _from_fetch(trace: Trace, loop: Loop, fetches: Int64) -> Loop:
@@ -329,8 +318,7 @@ def with_fair_share(trace: Trace, table: StepTable) -> StepTable:
 
 
 def _outermost(trace: Trace, loop: Loop, session: int) -> tuple[Int64, Int64]:
-    """The outermost events of the loop's thread within one repetition, events around several looked through, and which starts
-    each repetition, -1 for none."""
+    """The outermost events of the loop's thread within one repetition, and which starts each repetition, -1 for none."""
     low, high = trace.line_offsets[loop.line : loop.line + 2].tolist()
     rows: Int64 = np.arange(low, high, dtype=np.int64)
     begun = trace.start_ps[loop.rows]

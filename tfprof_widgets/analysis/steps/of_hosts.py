@@ -118,9 +118,7 @@ def merge_steps(steps: pd.DataFrame) -> MergedSteps:
     row[order] = np.arange(len(order))
     steps = steps.iloc[order].reset_index(drop=True)
     frame = steps.drop(columns=[OWNER, "kind"]).assign(
-        step=np.arange(len(steps)),
-        start_ms=steps["start_ps"] / PS_PER_MS,
-        session=steps["session"].astype(np.int32),
+        step=np.arange(len(steps)), start_ms=steps["start_ps"] / PS_PER_MS, session=steps["session"].astype(np.int32)
     )
     return MergedSteps(frame, row, steps[[OWNER, "kind"]])
 

@@ -95,7 +95,9 @@ def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
         types[launches & np.isin(types, (SpanType.HOST_COMPUTE, SpanType.WAIT_INPUT))] = SpanType.KERNEL_LAUNCH
         kinds = by_ends(trace, _device_types, np.uint8)[trace.name_id]
         other = np.flatnonzero(stream & trace.names_matching(("MemcpyOther",)))
-        kinds[other] = _other_copies(trace, other)
+        texts, place = np.unique(trace.string_stat("memcpy_details")[other], return_inverse=True)
+        ends = ("".join(_OF_HOST.findall(trace.strings[text] if text >= 0 else "")) for text in texts.tolist())
+        kinds[other] = np.array([_OTHER_COPIES.get(one, SpanType.DEVICE_TO_DEVICE) for one in ends], np.uint8)[place]
         kinds[(kinds == SpanType.COMPUTE_32) & in_16_bits(units)] = SpanType.COMPUTE_16
         ran = stream & (has_correlation | trace.has_stat("kernel_details") | trace.has_stat("memcpy_details"))
         types[ran] = kinds[ran]
@@ -139,13 +141,6 @@ def _device_types(names: list[str], parsed: OpNames) -> list[SpanType]:
     return [_device_type(name, category) for name, category in zip(names, parsed.category.tolist(), strict=True)]
 
 
-def _other_copies(trace: Trace, rows: Int64) -> UInt8:
-    """Which way copies go whose name does not tell, by the memory of their ends: within devices where that does not, either."""
-    texts, place = np.unique(trace.string_stat("memcpy_details")[rows], return_inverse=True)
-    ends = ("".join(_OF_HOST.findall(trace.strings[text] if text >= 0 else "")) for text in texts.tolist())
-    return np.array([_OTHER_COPIES.get(one, SpanType.DEVICE_TO_DEVICE) for one in ends], np.uint8)[place]
-
-
 def _root_stages(trace: Trace, host: Bool) -> Bool:
     """Outermost stages of an instrumented input pipeline (`_ipl_stage_name`), which the step waits for."""
     name = trace.string_stat("_ipl_stage_name")
@@ -167,8 +162,7 @@ def _root_stages(trace: Trace, host: Bool) -> Bool:
 
 
 def _is_named_marker(trace: Trace) -> Bool:
-    """Names that mark a step by convention, here as in XProf also a `tf.function` called `train_step`, around whose ops time
-    counts as Python."""
+    """Names that mark a step by convention, here as in XProf also a `tf.function` called `train_step`."""
     named = by_ends(trace, lambda names, _: [n.startswith(_MARKERS) and "/" not in n for n in names], np.bool_)
     return np.asarray(named[trace.name_id])
 
@@ -190,8 +184,7 @@ def longest_host_marker(trace: Trace, grouping: Grouping) -> Int64:
 
 
 def longest_device_marker(trace: Trace, grouping: Grouping) -> tuple[Int64, Int64]:
-    """Start and duration of each group's longest stretch on one device, -1 without one: by a line `Steps` of the file, else of
-    consecutive events as in XProf (semantics 1.8.2)."""
+    """Start and duration of each group's longest stretch on one device, -1 without one, as in XProf (semantics 1.8.2)."""
     is_derived = np.array([line.is_derived for line in trace.lines], np.bool_)
     is_steps = np.array([line.is_derived and line.name == "Steps" for line in trace.lines], np.bool_)
     has_correlation = trace.has_stat("correlation_id")
@@ -311,8 +304,7 @@ _NUMBER = r"(?:\d+·)?\d+\Z"
 
 def kinds_of(names: pd.Series[str]) -> npt.NDArray[np.object_]:
     """For each step its name without its number: `train`, `test`."""
-    kinds: npt.NDArray[np.object_] = names.str.replace(rf"\s*{_NUMBER}", "", regex=True).to_numpy(np.object_)
-    return kinds
+    return names.str.replace(rf"\s*{_NUMBER}", "", regex=True).to_numpy(np.object_)
 
 
 def distinct_names(names: Sequence[str], hosts: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
@@ -385,7 +377,8 @@ def choose_steps(
         for kind, count in Counter(kinds[averaged & (kinds != main)].tolist()).items():
             reasons.append(plural(count, f"{kind} step" if kind else "unnamed step"))
         averaged &= kinds == main
-    compiles = _compiles(frame)
+    compile_ms = frame["compile_ms"].to_numpy()
+    compiles = (compile_ms > 0) & (compile_ms >= _COMPILING * frame["step_time_ms"].to_numpy())
     again = np.zeros(len(frame), np.bool_)
     for host in sorted(set(frame["host"][averaged])):  # bounded by the number of hosts
         own = np.flatnonzero(averaged & (frame["host"] == host).to_numpy())
@@ -423,15 +416,8 @@ def _still_compiling(n: int, n_averaged: int) -> str:
     return "All averaged steps compile." if n > 1 else "The only averaged step compiles."
 
 
-def _compiles(frame: pd.DataFrame) -> Bool:
-    compile_ms = frame["compile_ms"].to_numpy()
-    found: Bool = (compile_ms > 0) & (compile_ms >= _COMPILING * frame["step_time_ms"].to_numpy())
-    return found
-
-
 def _leave_out_unusual(frame: pd.DataFrame, own: Int64, compiles: Bool, averaged: Bool, again: Bool) -> Iterator[str]:
-    """Take steps of one host that compile, unless most do, and long first ones out of `averaged`, say why, and set `again` for
-    those that compile without a loop beginning."""
+    """Take steps that compile, unless most do, and long first ones out of `averaged`, say why, and set `again`."""
     session = frame["session"].to_numpy()[own]
     parts = [own[session == one].tolist() for one in sorted(set(session.tolist()))]
     begins = {part[0] for at, part in enumerate(parts) if len(part) > 1 or not at}
@@ -551,7 +537,6 @@ class StepTable:
 
     @classmethod
     def empty(cls, n_events: int) -> StepTable:
-        """No steps, for a trace of `n_events` events."""
         none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
         return cls(none, none, none, (), no, no, no, np.broadcast_to(np.int32(-1), n_events))
 
@@ -583,8 +568,7 @@ class StepTable:
 
     def is_tiling_of(self, step: SmallInt) -> Bool:
         """`is_tiling` of each of the given steps, False for -1."""
-        flags: Bool = np.append(self.is_tiling, False)[step]
-        return flags
+        return np.append(self.is_tiling, False)[step]
 
     def joined(self, other: StepTable) -> StepTable:
         """The steps of both; an event of both stays with the first."""
@@ -603,7 +587,6 @@ class StepTable:
         return self.at(order[self.end_ps[order] > self.start_ps[order]])
 
     def at(self, order: Int64) -> StepTable:
-        """Only these steps, in this order."""
         place = np.full(len(self.start_ps) + 1, -1, small_int(len(order)))
         place[order] = np.arange(len(order))
         columns = {key: getattr(self, key)[order] for key in _ARRAYS}

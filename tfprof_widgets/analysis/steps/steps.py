@@ -139,8 +139,7 @@ Spans = tuple[Int64, Int64, Int64, UInt8]
 
 
 def compose_steps(trace: Trace, types: UInt8, parts: UInt8, table: StepTable, *, tpu: Spans, waits: Spans) -> Pieces:
-    """Break steps down into pieces whose `span_type` is a `Part`: work of a device first, its copies last, then idle time by
-    `charge`, and Python where nothing explains it."""
+    """Break steps down into pieces whose `span_type` is a `Part`: work of a device first, its copies last, then idle time."""
     spans = device_spans(trace, types, table)
     working = resolve(
         np.concatenate([spans[0], tpu[0]]).astype(np.int64),
@@ -302,11 +301,8 @@ _PIECE_EVENTS = 2**18
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Steps:
-    """The steps of a trace."""
-
     frame: pd.DataFrame
-    """One row per step, by start: its columns, `<category>_ms` and `guide_<category>_ms`, of which each adds up to the step time,
-    and four shares of kernel time (`unit_ratios`)."""
+    """One row per step, by start: its columns, `<category>_ms` and `guide_<category>_ms`, and `unit_ratios`."""
     pieces: pd.DataFrame
     """The composition of each step in time order, gapless: `step` (row of `frame`), `start_ps`, `duration_ps`, `category`."""
     guide_pieces: pd.DataFrame
@@ -435,7 +431,6 @@ def _precision(trace: Trace, types: UInt8, group: SmallInt) -> tuple[int, int]:
 
 
 def _frame(trace: Trace, table: StepTable, pieces: Pieces, guide: Pieces, by_unit: Float64) -> pd.DataFrame:
-    """The table `Steps.frame`."""
     hosts, n = [session.host for session in trace.sessions] or [""], len(table.start_ps)
     host = np.array(hosts, np.object_)[table.session]
     duration_ps = table.end_ps - table.start_ps
@@ -523,8 +518,7 @@ _MOST_STEPS = 2_000
 
 
 def measure_interference(step_times: pd.DataFrame) -> Interference:
-    """Compare steps inside and outside of windows, of the name with most on its scarcer side without its first, by a bootstrap
-    with a fixed seed over blocks of neighbours."""
+    """Compare steps inside and outside of windows, of the most frequent name, by a bootstrap over blocks with a fixed seed."""
     found = [Interference()]
     for _, steps in step_times.groupby("name", sort=True):  # bounded by the names of markers: a handful
         steps = steps.iloc[1:]
@@ -552,7 +546,6 @@ def _compared(inside: Float64, outside: Float64) -> Interference:
 
 
 def _medians(durations: Float64, rng: np.random.Generator) -> Float64:
-    """Medians of resamples."""
     if len(durations) > _MOST_STEPS:
         durations = durations[np.linspace(0, len(durations) - 1, _MOST_STEPS).astype(np.int64)]
     length = max(1, round(len(durations) ** (1 / 3)))

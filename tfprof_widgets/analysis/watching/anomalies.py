@@ -58,8 +58,6 @@ _NEAR_STEPS = 5
 
 @dataclass
 class _Kind:
-    """What ended of one kind."""
-
     latest: Anomaly
     spans: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=4))
     """First and last step of those before the latest."""
@@ -78,7 +76,9 @@ class Episodes:
     def go_on(self) -> None:
         """Take the stretches that ended."""
         for phase in (*self._phases.open, *self._phases.ending, *self._phases.closed):
-            self._note_event(phase)
+            if "after" not in phase.notes:
+                near_ns = round(_NEAR_STEPS * phase.before.ms * 1e6)
+                phase.notes["after"] = self._after.last_before(phase.began_ns, near_ns)
         self._ending += self._phases.closed
         self._phases.closed.clear()
         is_sampled = self._machine.last_ns > 0
@@ -118,11 +118,6 @@ class Episodes:
         is_worse = SEVERITIES.index(anomaly.severity) >= SEVERITIES.index(known.latest.severity)
         known.spans.append(_span(known.latest if is_worse else anomaly))
         known.latest = anomaly if is_worse else known.latest
-
-    def _note_event(self, phase: Phase) -> None:
-        if "after" not in phase.notes:
-            near_ns = round(_NEAR_STEPS * phase.before.ms * 1e6)
-            phase.notes["after"] = self._after.last_before(phase.began_ns, near_ns)
 
     def _told(self, phase: Phase, within: Sequence[Phase] = ()) -> Anomaly:
         """A stretch in words, as far as it is known."""
@@ -183,7 +178,6 @@ class AnomalyFinder:
     """Looks at a training while it runs, or at its log, in memory that does not grow."""
 
     def __init__(self, n_cores: int) -> None:
-        """Begin without steps, on a machine of so many cores."""
         self._machine = Machine(n_cores)
         self._phases, self._drift, self._slow = Phases(), Drift(), SlowSteps()
         self._after, self._traced = AfterEvents(), TracedSteps()
@@ -346,8 +340,7 @@ _NUMBERS = ("first_step", "last_step", "window", "next_at", "number")
 
 
 def anomalies_of(log: WatchLog) -> list[Anomaly]:
-    """The anomalies of a log, in the order found; behind its end a watch repeats those that are some still, and events that are
-    none are left out."""
+    """The anomalies of a log, in the order found; behind its end a watch repeats those that are some still."""
     found: dict[int, Anomaly] = {}
     for event in log.events:
         if event["kind"] == "end":

@@ -12,15 +12,11 @@ import numpy.typing as npt
 
 from ...trace.arrays import Float64
 from ...trace.capture_facts import COMPILED, PROFILED, VALIDATION, Event, Steps, WatchLog, trained
-from ..common import US_PER_MS, milliseconds
-from ..comparison.changes import BUSY_MACHINE, compare_steps
-from ..comparison.words import speed_words
+from ..common import US_PER_MS
 from ..steps.steps import batch_words
 from .phases import WARM_UP_STEPS
 from .slow_steps import UNUSUAL, Rows
 
-COMPARED_STEPS = 4000
-"""Of a run that are compared with those of another, spread over it."""
 _AT_ONCE = 2**20
 _LATEST = 1000
 
@@ -98,26 +94,6 @@ def usual_ms(steps: Steps) -> Float64:
     return ms[WARM_UP_STEPS:] if len(ms) > 2 * WARM_UP_STEPS else ms
 
 
-def compared(before: Float64, now: Float64) -> str:
-    """`step 4.81 ms (median), last run 5.22 ms: 1.09 times faster (95 % interval 1.05 to 1.12)`; "" without steps."""
-    if not len(before) or not len(now):
-        return ""
-    times = compare_steps(_some(before), _some(now))
-    figures = f"step {milliseconds(float(np.median(now)))} (median), last run {milliseconds(float(np.median(before)))}"
-    if not times.is_known:
-        return f"{figures}; too few steps to tell whether that is a difference"
-    if not times.is_beyond_noise:
-        return f"{figures}: no sure change"
-    factor, sure = speed_words(times.ratio, times.interval)
-    doubt = "; a busy machine does that, too" if max(times.ratio, 1 / times.ratio) < BUSY_MACHINE else ""
-    return f"{figures}: {factor} ({sure}){doubt}"
-
-
-def _some(ms: Float64) -> Float64:
-    """At most `COMPARED_STEPS`, spread evenly."""
-    return ms[np.linspace(0, len(ms) - 1, min(len(ms), COMPARED_STEPS)).astype(np.int64)]
-
-
 def _sums(steps: Steps) -> tuple[dict[str, float], float, int]:
     """What is counted and added up, and the longest step of training and its number."""
     sums: dict[str, float] = dict.fromkeys(("n", "n_validation", "n_profiled", "us"), 0.0)
@@ -166,7 +142,6 @@ class StepBins:
     """The bins of one training; steps of validation and prediction are in none."""
 
     def __init__(self, max_bins: int = 600, *, started_ns: int | None = None, reread: Reread | None = None) -> None:
-        """Begin without steps."""
         self.started_ns = started_ns
         self.n_steps = 0
         """Of training."""

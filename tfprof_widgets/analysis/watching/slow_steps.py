@@ -80,7 +80,6 @@ class LatestRows:
         self._end = self._begin + int(np.searchsorted(rows["ordinal"], ordinal))
 
     def keep_last(self, n: int) -> None:
-        """Forget all but the last `n` rows."""
         self._begin = max(self._begin, self._end - n)
 
 
@@ -136,7 +135,6 @@ class Level:
     """Steps of one pace, as they come."""
 
     def __init__(self, first: Rows | None = None, *, n_left_out: int = 0) -> None:
-        """Begin with some rows."""
         self.rows = LatestRows(RECENT_STEPS)
         self.usual: Usual | None = None
         """None while there are too few steps."""
@@ -306,7 +304,6 @@ class SlowSteps:
         """Steps, the latest, that have a reason of their own to take long: whether they were slow besides is not known."""
         self._n_slow = self._n_seen = 0
         self._rate = 0.0
-        """The share of steps that are slow."""
 
     def begin_epoch(self, ordinal: int) -> None:
         """Note the first step of an epoch. The one before ended with its computation: what callbacks did then is not in it."""
@@ -502,7 +499,6 @@ class After:
 
     @property
     def is_slow(self) -> bool:
-        """Whether several of them are."""
         return len(self.slow_ms) >= _FEWEST_SLOW
 
     @property
@@ -564,5 +560,4 @@ class AfterEvents:
 
 
 def middle_ms(afters: list[After]) -> float:
-    """The median of their slow steps."""
     return float(np.median([ms for one in afters for ms in one.slow_ms]))

@@ -249,11 +249,8 @@ def part_words(change: Change) -> str:
     if not part:
         return ""
     now, before = (milliseconds(pace.parts[part]) for pace in (change.now, change.before))
-    if part == "wait":
-        return f"they wait for data {now} of it, {before} before"
-    if part == "outside":
-        return f"{now} of it are outside of the training function, {before} before"
-    return f"{now} of it are inside the training function, {before} before"
+    said = f"they wait for data {now} of it" if part == "wait" else f"{now} of it are {_PLACES[part]}"
+    return f"{said}, {before} before"
 
 
 def change_evidence(change: Change) -> str:
@@ -327,18 +324,12 @@ def slow_steps_anomaly(
             f"{n:,} steps took over 3 times the usual {milliseconds(last.usual_ms)}; the longest "
             f"{milliseconds(worst.ms)}, step {worst.number:,}"
         )
-    title += _single_cause(worst)
+    cause = worst.cause
+    title += f": {milliseconds(worst.extra[cause])} more than usual {_PLACES[cause]}" if cause else ""
     where = place_words(places[one.number] for one in single if one.number in places)
     latest = ", ".join(f"{one.number:,} ({milliseconds(one.ms)})" for one in list(single)[-5:])
     evidence = f"The latest: step {latest}." if n > 1 else "No other step did so far."
-    return Anomaly(
-        *("slow_step", title, f"{evidence}{where}", single[0].number, last.number),
-    )
-
-
-def _single_cause(step: SlowStep) -> str:
-    cause = step.cause
-    return f": {milliseconds(step.extra[cause])} more than usual {_PLACES[cause]}" if cause else ""
+    return Anomaly(*("slow_step", title, f"{evidence}{where}", single[0].number, last.number))
 
 
 def place_words(places: Iterable[str]) -> str:

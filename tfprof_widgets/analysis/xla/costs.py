@@ -1,5 +1,4 @@
-"""XLA ops -> estimated flops and bytes of one execution on GPUs and TPUs from shapes (semantics 12.2), for traces without their
-own; what stays in a cache counts as moved."""
+"""XLA ops -> estimated flops and bytes of one execution on GPUs and TPUs from shapes (semantics 12.2)."""
 
 from __future__ import annotations
 

@@ -25,64 +25,18 @@ from .costs import FREE, estimate_bytes, first_operand, last_operand
 
 TRANSCENDENTAL = frozenset(
     [
-        "atan2",
-        "cbrt",
-        "cosine",
-        "erf",
-        "exponential",
-        "exponential-minus-one",
-        "log",
-        "log-plus-one",
-        "logistic",
-        "power",
-        "rsqrt",
-        "sine",
-        "sqrt",
-        "tan",
-        "tanh",
+        *("atan2", "cbrt", "cosine", "erf", "exponential", "exponential-minus-one", "log", "log-plus-one"),
+        *("logistic", "power", "rsqrt", "sine", "sqrt", "tan", "tanh"),
     ]
 )
 """Element-wise opcodes that XLA counts as transcendental, not as flops."""
 ELEMENTWISE = TRANSCENDENTAL | frozenset(
     [
-        "abs",
-        "add",
-        "and",
-        "bitcast-convert",
-        "ceil",
-        "clamp",
-        "clz",
-        "compare",
-        "complex",
-        "constant",
-        "convert",
-        "count-leading-zeros",
-        "divide",
-        "floor",
-        "imag",
-        "is-finite",
-        "map",
-        "maximum",
-        "minimum",
-        "multiply",
-        "negate",
-        "not",
-        "or",
-        "popcnt",
-        "real",
-        "reduce-precision",
-        "remainder",
-        "rng",
-        "round-nearest-afz",
-        "round-nearest-even",
-        "select",
-        "shift-left",
-        "shift-right-arithmetic",
-        "shift-right-logical",
-        "sign",
-        "stochastic-convert",
-        "subtract",
-        "xor",
+        *("abs", "add", "and", "bitcast-convert", "ceil", "clamp", "clz", "compare", "complex", "constant"),
+        *("convert", "count-leading-zeros", "divide", "floor", "imag", "is-finite", "map", "maximum"),
+        *("minimum", "multiply", "negate", "not", "or", "popcnt", "real", "reduce-precision", "remainder"),
+        *("rng", "round-nearest-afz", "round-nearest-even", "select", "shift-left", "shift-right-arithmetic"),
+        *("shift-right-logical", "sign", "stochastic-convert", "subtract", "xor"),
     ]
 )
 _FORMATTING = frozenset(("copy", "dynamic-reshape", "reshape", "transpose"))
@@ -168,8 +122,7 @@ class HloCosts:
     """NaN where a call is made of which nobody knows what it computes."""
     bytes_accessed: Float64
     work: Float64
-    """A fused instruction's cost beside others: its flops, at least one per element of its result (a reduction's operand), 0 if
-    it only renames or repeats."""
+    """A fused instruction's cost beside others: its flops, at least one per element of its result, 0 if it only renames."""
 
 
 def estimate_costs(modules: HloModules) -> HloCosts:
@@ -189,10 +142,13 @@ def estimate_costs(modules: HloModules) -> HloCosts:
     unknown[dots.instruction] = False
     unknown[[one.instruction for one in modules.convolutions]] = False
     flops[unknown] = np.nan
-    in_elements = _first_elements(modules)
+    first = first_operand(modules, np.arange(modules.n_instructions))
+    held = np.append(modules.n_elements, 0)
+    in_elements = held[first].astype(np.float64)
     _add_called(modules, flops, in_elements)
     np.clip(flops, 0.0, _MOST, out=flops)  # a damaged module must not make a share of infinity
-    work = _work(modules, np.nan_to_num(flops), in_elements)
+    elements = np.where(modules.opcode.is_in(("reduce", "reduce-window")), in_elements, modules.n_elements)
+    work = np.where(modules.opcode.is_in(_WORKLESS), 0.0, np.maximum(np.nan_to_num(flops), elements))
     return HloCosts(flops=flops, bytes_accessed=estimate_bytes(modules), work=work)
 
 
@@ -225,12 +181,6 @@ def _positions(side: WindowDimension) -> float:
     at = place - side.padding_low
     on_data = (at >= 0) & (at % side.base_dilation == 0) & (at // side.base_dilation < side.input_size)
     return float(np.count_nonzero(on_data))
-
-
-def _first_elements(modules: HloModules) -> Float64:
-    first = first_operand(modules, np.arange(modules.n_instructions))
-    held = np.append(modules.n_elements, 0)
-    return held[first].astype(np.float64)
 
 
 def _add_called(modules: HloModules, flops: Float64, in_elements: Float64) -> None:
@@ -268,12 +218,6 @@ def _with_called(modules: HloModules, rows: Int64, inner: Float64, own: Float64,
     return found
 
 
-def _work(modules: HloModules, flops: Float64, in_elements: Float64) -> Float64:
-    elements = np.where(modules.opcode.is_in(("reduce", "reduce-window")), in_elements, modules.n_elements)
-    work: Float64 = np.where(modules.opcode.is_in(_WORKLESS), 0.0, np.maximum(flops, elements))
-    return work
-
-
 MOST_NODES = 60
 """More are not read in a drawing; what is nearest to the result, or to the op, stays."""
 _LEVELS = 2
@@ -285,7 +229,6 @@ class HloGraph:
     """Instructions and what reads what; every column has one entry per node, what is read before what reads it."""
 
     row: tuple[int, ...]
-    """The instructions, rows of the modules."""
     name: tuple[str, ...]
     """Of a fusion's parameter the operand outside that it stands for."""
     opcode: tuple[str, ...]
@@ -341,8 +284,7 @@ class HloGraphs:
         return graph
 
     def _inside(self, row: int) -> tuple[int, dict[int, str]]:
-        """The computation that an instruction is made of, -1 for none, and the operand that each of its parameters is; wrappers
-        of a single one are looked through."""
+        """The computation that an instruction is made of, -1 for none, and the operand that each of its parameters is."""
         modules = self._modules
         computation, outside = -1, dict[int, str]()
         while row >= 0 and modules.opcode[row] in _INLINE and (called := modules.callees(row)):

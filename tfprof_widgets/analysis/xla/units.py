@@ -81,7 +81,11 @@ def _numbered(trace: Trace, host: Int64, stream: Int64, tpu: TpuExecutions) -> H
     """Give each op of a program and side one number, in order of first appearance."""
     rows = np.concatenate([host, stream])
     if not len(rows) and not len(tpu.name):
-        return _none(trace, tpu)
+        e, f = np.empty(0, np.int64), np.empty(0)
+        units = HloUnits(
+            read_hlo_modules(trace, programs=()), np.empty(0, np.bool_), e, (), (), (), e, (), (), (), f, f
+        )
+        return HloExecutions(units, e, e, e, e, tpu, e)
     columns, names = _key_columns(trace, rows, n_host=len(host))
     code, n_units = dense_codes(*columns)
     first = first_of(code, n_units)
@@ -164,13 +168,6 @@ def _keyed_units(trace: Trace, keys: Int64, op_names: list[str], modules: HloMod
     code = np.where(is_untold, len(told.distinct) + of_row, told.code)
     module = Texts.coded(code, (*told.distinct, *modules.module_name))
     return _Table(keys[:, 0] == 1, keys[:, 1], module, name, categories(modules, row, name), row, means)
-
-
-def _none(trace: Trace, tpu: TpuExecutions) -> HloExecutions:
-    """What a trace without compiled programs holds."""
-    e, f = np.empty(0, np.int64), np.empty(0)
-    units = HloUnits(read_hlo_modules(trace, programs=()), np.empty(0, np.bool_), e, (), (), (), e, (), (), (), f, f)
-    return HloExecutions(units, e, e, e, e, tpu, e)
 
 
 def _joined(modules: HloModules, table: _Table, tpu: TpuExecutions) -> HloUnits:

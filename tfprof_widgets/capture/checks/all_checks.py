@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from ...trace import scratch
 from ..machine import keras_backend
@@ -36,14 +36,8 @@ EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "anywidget")
 """What JupyterLab and Notebook 7 need in `share/jupyter/labextensions` to draw our widgets."""
 
 _ENVIRONMENT = (
-    "COLAB_RELEASE_TAG",
-    "KAGGLE_KERNEL_RUN_TYPE",
-    "DATABRICKS_RUNTIME_VERSION",
-    "VOILA_KERNEL_ID",
-    "VOILA_BASE_URL",
-    "JPY_SESSION_NAME",
-    "VSCODE_PID",
-    "VSCODE_CWD",
+    *("COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE", "DATABRICKS_RUNTIME_VERSION", "VOILA_KERNEL_ID"),
+    *("VOILA_BASE_URL", "JPY_SESSION_NAME", "VSCODE_PID", "VSCODE_CWD"),
 )
 
 
@@ -57,11 +51,9 @@ class FrontEndFacts:
     variables: frozenset[str] = frozenset()
     """Environment variables of front ends that are set and not empty."""
     is_colab: bool = False
-    """Whether Colab's own module is loaded."""
     is_vscode_notebook: bool = False
     """Whether the kernel knows the notebook's path from VS Code."""
     is_lite: bool = False
-    """Whether Python runs in the browser."""
     parent: tuple[str, ...] = ()
     """The command line of the server that started the kernel; empty where unknown."""
     missing: tuple[str, ...] | None = None
@@ -182,24 +174,17 @@ def gather_sampling_facts() -> SamplingFacts:
         "disk": psutil.disk_io_counters,
         "network": psutil.net_io_counters,
     }
-    readable, unreadable = [], []
+    unreadable = {}
     start_s = time.perf_counter()
     for name, read in counters.items():
         try:
-            found, reason = read(), "this system has no counters"
+            if read() is None:
+                unreadable[name] = "this system has no counters"
         except Exception as error:  # restricted systems fail in many ways; each means that it is not readable
-            found, reason = None, f"{type(error).__name__}: {error}"
-        if found is None:
-            unreadable.append((name, reason))
-        else:
-            readable.append(name)
-    return SamplingFacts(tuple(readable), tuple(unreadable), read_ms=1e3 * (time.perf_counter() - start_s))
-
-
-def machine_checks(disk: DiskFacts, sampling: SamplingFacts) -> Iterator[Check]:
-    """Check the room for captures and the sampling of the CPU."""
-    yield disk_check(disk)
-    yield machine_sampling_check(sampling)
+            unreadable[name] = f"{type(error).__name__}: {error}"
+    read_ms = 1e3 * (time.perf_counter() - start_s)
+    readable = tuple(name for name in counters if name not in unreadable)
+    return SamplingFacts(readable, tuple(unreadable.items()), read_ms=read_ms)
 
 
 def disk_check(facts: DiskFacts) -> Check:
@@ -303,12 +288,6 @@ def _in_use_bytes(tf: Any) -> int:
     return int(tf.config.experimental.get_memory_info("CPU:0")["current"])
 
 
-def session_checks(facts: SessionFacts) -> Iterator[Check]:
-    """Check that a capture can start, and that it will see CPU memory."""
-    yield profiler_check(facts)
-    yield cpu_memory_check(facts)
-
-
 def profiler_check(facts: SessionFacts) -> Check:
     """Check that no profiler session runs: TensorFlow has one a process."""
     name = "profiler_session"
@@ -368,11 +347,7 @@ _UNLOCK_CONTAINER = "docker run --cap-add=SYS_ADMIN ..."
 
 def gpu_checks(facts: GpuFacts) -> Iterator[Check]:
     """Check the GPUs, CUPTI, the right to profile and the sampling of load."""
-    yield devices_check(facts)
-    yield cupti_check(facts)
-    yield privileges_check(facts)
-    yield gpu_sampling_check(facts)
-    yield cuda_graphs_check(facts)
+    yield from _each(facts, devices_check, cupti_check, privileges_check, gpu_sampling_check, cuda_graphs_check)
 
 
 def devices_check(facts: GpuFacts) -> Check:
@@ -544,23 +519,14 @@ _WITH_PAGE = {
     "jupyterhub-singleuser": "JupyterLab or Notebook 7",
     "voila": "Voila",
 }
-_WITHOUT_PAGE = {
-    "jupyter-nbconvert": "nbconvert",
-    "jupyter-execute": "jupyter execute",
-    "papermill": "papermill",
-}
-_WITHOUT_WIDGETS = {
-    "jupyter-console": "a Jupyter console",
-    "jupyter-qtconsole": "a Qt console",
-    "spyder": "Spyder",
-}
+_WITHOUT_PAGE = {"jupyter-nbconvert": "nbconvert", "jupyter-execute": "jupyter execute", "papermill": "papermill"}
+_WITHOUT_WIDGETS = {"jupyter-console": "a Jupyter console", "jupyter-qtconsole": "a Qt console", "spyder": "Spyder"}
 _UNTESTED = {"KAGGLE_KERNEL_RUN_TYPE": "Kaggle", "DATABRICKS_RUNTIME_VERSION": "Databricks"}
 _TRY_PAGE = 'prof.to_html("run.html")  # shows everything where widgets do not work'
 
 
 def front_end_checks(facts: FrontEndFacts) -> Iterator[Check]:
-    yield front_end_check(facts)
-    yield page_check(facts)
+    yield from _each(facts, front_end_check, page_check)
 
 
 def front_end_check(facts: FrontEndFacts) -> Check:
@@ -643,6 +609,13 @@ _logger = logging.getLogger(__name__)
 _SHOW_ERROR = "import logging; logging.basicConfig(level=logging.DEBUG); tfprof.doctor()  # shows the traceback"
 
 
+_Facts = TypeVar("_Facts")
+
+
+def _each(facts: _Facts, *checks: Callable[[_Facts], Check]) -> list[Check]:
+    return [check(facts) for check in checks]
+
+
 def run_all_checks() -> tuple[Check, ...]:
     """Run the checks, each group apart: one that fails becomes a check that says so."""
     checks: list[Check] = []
@@ -659,7 +632,7 @@ _GROUPS: dict[str, Callable[[], Iterable[Check]]] = {
     "versions": version_checks,
     "keras_backend": lambda: (backend_check(keras_backend()),),
     "gpu": lambda: gpu_checks(gather_gpu_facts()),
-    "profiler_session": lambda: session_checks(gather_session_facts()),
-    "machine": lambda: machine_checks(gather_disk_facts(), gather_sampling_facts()),
+    "profiler_session": lambda: _each(gather_session_facts(), profiler_check, cpu_memory_check),
+    "machine": lambda: (disk_check(gather_disk_facts()), machine_sampling_check(gather_sampling_facts())),
     "front_end": lambda: front_end_checks(gather_front_end_facts()),
 }

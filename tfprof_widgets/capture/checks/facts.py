@@ -174,8 +174,7 @@ class CuptiFacts:
 
 
 def cupti_facts(build: BuildFacts, environ: Mapping[str, str] | None = None) -> CuptiFacts:
-    """Look for CUPTI as TensorFlow does, in another process: loading it here would change what TensorFlow finds, and may
-    crash."""
+    """Look for CUPTI in another process: loading it here would change what TensorFlow finds, and may crash."""
     environ = os.environ if environ is None else environ
     major = build.cuda_version.partition(".")[0]
     names = [f"{_PLAIN}.{major}", _PLAIN] if major else [_PLAIN]
@@ -332,8 +331,7 @@ def needed_python() -> str:
 
 
 def needed_packages() -> dict[str, str]:
-    """Package -> lowest version that works ("": any), from this package's metadata and, for Keras, TensorFlow's; in a
-    report's order."""
+    """Package -> lowest version that works ("": any), from this package's metadata and, for Keras, TensorFlow's."""
     own = lowest_versions(_requirements("tfprof_widgets"), extra="tensorflow")
     keras = lowest_versions(text for text in _requirements("tensorflow") if text.startswith("keras"))
     first = {"tensorflow": "", "keras": keras.get("keras", ""), "tfprof_widgets": ""}

@@ -282,9 +282,7 @@ class LayerFacts:
     name: str
     class_name: str
     parameters: tuple[str, ...]
-    """Of its constructor, in order."""
     defaults: dict[str, Any]
-    """Simple default values of the parameters."""
     values: dict[str, Any]
     """Simple values in attributes with the names of its parameters."""
 

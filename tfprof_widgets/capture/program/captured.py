@@ -79,15 +79,15 @@ class NotedModels:
                 self._seen.append(weakref.ref(model))
             self._note_model(model)
 
-    def note_seen(self) -> None:
-        """Note those of the models taken that are alive as they are now."""
-        for model in self._alive():
-            self._note_model(model)
-
     def _alive(self) -> list[Any]:
         models = [reference() for reference in (*self._expected, *self._seen)]
         # By id: the hash of a reference is that of its model, which may be gone, or be of a class that has none.
         return list({id(model): model for model in models if model is not None}.values())
+
+    def note_seen(self) -> None:
+        """Note those of the models taken that are alive as they are now."""
+        for model in self._alive():
+            self._note_model(model)
 
     def _note_model(self, model: Any) -> None:
         own = own_values(model)
@@ -112,8 +112,7 @@ class NotedModels:
 
 
 def without_later(objects: list[Any], last_number: int) -> list[Any]:
-    """The objects but for variables made after a number, whose names a model made again repeats, and the layers that hold
-    such."""
+    """The objects but for variables made after a number, whose names a model made again repeats, and their layers."""
     later = {id(one) for one in alive(objects, variable_classes()[0]) if serial_number(one) > last_number}
     if not later or not last_number:  # 0: a TensorFlow that does not count
         return objects
@@ -143,7 +142,6 @@ class ProgramReader:
         self._n_lost = self._n_gone = self._n_graphs = 0
 
     def add_samples(self, sampler: LineSampler, calls: KerasCalls) -> None:
-        """Add the samples of the user's lines, and those that called Keras."""
         self._samples, self._calls = sampler.columns(self._frames), calls.columns(self._frames)
 
     def add_program(
@@ -255,8 +253,7 @@ _waiting: list[CapturedProgram] = []
 
 
 class CapturedProgram:
-    """The program of one capture: functions by name, and texts and numbers of models, until it is read; never raises, as
-    the user's cell and trace must survive."""
+    """The program of one capture until it is read: functions by name, and texts and numbers of models; never raises."""
 
     def __init__(self) -> None:
         self.batch_size = 0
@@ -360,8 +357,7 @@ class CapturedProgram:
         return tuple(dict.fromkeys((*known, *self._notices)))
 
     def read(self) -> SourceMap:
-        """Read it once and let go of what was held, without what is gone since the capture: variables, and layers that no
-        Keras call of it trained."""
+        """Read it once and let go of what was held, without what is gone since the capture."""
         if (
             self._map is None and os.getpid() != self._pid
         ):  # before the lock, held maybe by a thread that the fork lacks

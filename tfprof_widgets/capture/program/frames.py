@@ -31,8 +31,7 @@ _SCHEME = ("stdlib", "platstdlib", "purelib", "platlib")
 
 @functools.cache
 def library_roots() -> tuple[str, ...]:
-    """Folders (and single modules) of Python, installed packages and this one, sorted; not editable installs, where the
-    user works."""
+    """Folders (and single modules) of Python, installed packages and this one, sorted; not editable installs."""
     # Import takes no notice of what else programs put there.
     search_path = tuple(entry for entry in sys.path if isinstance(entry, str))
     return _library_roots(search_path, tuple(_folder_of(name) for name in FRAMEWORKS))
@@ -97,8 +96,7 @@ _COLLECTS_ANYWHERE = sys.version_info < (3, 12)
 
 
 def running_frames() -> dict[int, FrameType]:
-    """The innermost frame of each other thread by number, without garbage collection, which could wait for the
-    interpreter's lock for ever (python/cpython#106883)."""
+    """The innermost frame of each other thread, without garbage collection, which could deadlock (python/cpython#106883)."""
     frames = cast("dict[int, FrameType]", _without_collecting(sys._current_frames))
     # This thread's frame holds these frames in turn. As a circle they would live, with the tensors that are their variables,
     # until garbage is collected.
@@ -107,8 +105,7 @@ def running_frames() -> dict[int, FrameType]:
 
 
 def outer_frame(frame: FrameType) -> FrameType | None:
-    """The caller of `frame`, which may be another thread's, or None; garbage collected meanwhile may let that thread
-    leave the frame and crash (python/cpython#111363)."""
+    """The caller of `frame`, or None; garbage collected meanwhile may let its thread leave the frame (python/cpython#111363)."""
     return cast("FrameType | None", _without_collecting(partial(getattr, frame, "f_back")))
 
 
@@ -240,8 +237,6 @@ _LATER_REPLICA = re.compile(r"/replica_[1-9]\d*(:0)?$")
 
 
 class VariableTable:
-    """The table of variables so far."""
-
     def __init__(self) -> None:
         self.variables = Columns("name", "shape", "dtype", "trainable", "layer", "device")
         self.n_missed = 0
@@ -292,9 +287,8 @@ class VariableTable:
 
 def variable_classes() -> tuple[type | None, type | None]:
     """The class of TensorFlow's variables, and Keras' own around them; None for what the program has not loaded."""
-    base = getattr(sys.modules.get("tensorflow.python.ops.resource_variable_ops"), "BaseResourceVariable", None)
-    keras_base = getattr(sys.modules.get("keras"), "Variable", None)
-    return (base if isinstance(base, type) else None), (keras_base if isinstance(keras_base, type) else None)
+    tensorflow = _loaded("tensorflow.python.ops.resource_variable_ops", "BaseResourceVariable")
+    return tensorflow, _loaded("keras", "Variable")
 
 
 def holders(objects: list[Any]) -> list[Any]:
@@ -415,7 +409,6 @@ def plain_function(function: Any) -> FunctionType | None:
 MAX_FILE_BYTES = 256 * 2**10
 """Of one file; a cell or module of a user is far smaller."""
 MAX_READ_BYTES = 16 * 2**20
-"""Larger files are not read."""
 MAX_TEXT_BYTES = 4 * 2**20
 """Of all files together."""
 

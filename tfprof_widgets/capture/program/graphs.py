@@ -80,8 +80,7 @@ class StaticShapes:
         return text
 
     def whole(self, tensor: Any, batch_size: int, depth: int = 0) -> Shape:
-        """The shape for batches of `batch_size`, or None: an unknown dimension is the input's, what a reshape leaves, or
-        the batch for a function's first dimension."""
+        """The shape for batches of `batch_size`, or None: an unknown dimension is the input's, a reshape's, or the batch."""
         key, shape = id(tensor), self.of(tensor)
         if shape is None or shape.count(-1) > 1 or (-1 in shape and (depth > _MAX_DEPTH or not batch_size)):
             return None
@@ -193,6 +192,8 @@ class GraphDetails:
         inputs = operation.inputs
         sources = [(row_of.get(tensor.op.name, -1), self._output(tensor)) for tensor in inputs]
         sources += [(row_of.get(source.name, -1), -1) for source in operation.control_inputs]
+        # The type of what an op makes first; of one that makes nothing, such as an assignment, of what it reads last
+        tensors = [*operation.inputs[-1:], *operation.outputs[:1]]
         at = self.details.add(
             row,
             operation.device or "",
@@ -200,7 +201,7 @@ class GraphDetails:
             ";".join(map(self._shapes.text, inputs)),
             ";".join(map(self._shapes.text, operation.outputs)),
             self._variable(operation) if operation.type in VARIABLE_READS else -1,
-            _dtype(operation),
+            str(tensors[-1].dtype.base_dtype.name) if tensors else "",
         )
         for slot, (source, output) in enumerate(sources):
             if source < 0 and output < 0:  # a variable, or what is not in the table
@@ -243,12 +244,6 @@ class GraphDetails:
             if handle is None:
                 break
         return -1
-
-
-def _dtype(operation: Any) -> str:
-    """The type of what an op makes first; of one that makes nothing, such as an assignment, of what it reads last."""
-    tensors = [*operation.inputs[-1:], *operation.outputs[:1]]
-    return str(tensors[-1].dtype.base_dtype.name) if tensors else ""
 
 
 _RUNTIME = "tensorflow.python.eager.polymorphic_function.atomic_function"
@@ -367,12 +362,6 @@ def definition_of(name: str | bytes) -> Any:
         return None
 
 
-def traced_name(name: str) -> str:
-    """The name of the Python function, as its graph has it: `train_step` of `__inference_train_step_123`."""
-    matched = _TRACED.fullmatch(name)
-    return matched[1] if matched else name
-
-
 def _called_by(name: str) -> Iterator[str]:
     definition = definition_of(name)
     for node in () if definition is None else definition.node_def:
@@ -435,7 +424,8 @@ def ran_graphs(
     found, n_gone = [RanGraph(str(getattr(graph, "name", "") or "graph"), graph) for graph in plain], 0
     for name in functions_that_ran(held, mentioned | called if mentioned else mentioned, children):
         graph = getattr(atomic.get(name), "_cached_graph", None)
-        traced = traced_name(name)
+        matched = _TRACED.fullmatch(name)
+        traced = matched[1] if matched else name
         if graph is not None:
             found.append(RanGraph(str(graph.name or traced), graph, places.get(traced, ("", 0, ""))))
         elif (anew := _made_anew(name)) is not None:

@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import EmptyTraceError, TraceError
 from ...trace.capture_facts import decoded
 from ...trace.op_graph import GRAPH_TABLES, OpGraph, make_op_graph, sane_float_ops
-from ..protobuf import Messages, Schema, describe_damage
+from ..protobuf import Messages, describe_damage
 from .run_metadata import CALL_STACK, RECEIVED, Execution, FrameTable, GraphNode, GraphNodes, OpLog, StepStats, frame_of
 
 _CANONICAL = re.compile(r".*/(device:gpu|gpu|device:cpu|cpu):\d+")
@@ -188,61 +188,32 @@ def op_graph_of(stats: StepStats, graph: GraphNodes | None, log: OpLog) -> OpGra
 
 # Texts are bytes: one that is not UTF-8 must not cost the file. So are call stacks: most ops share theirs, and each is read
 # once. Attributes, allocations and the memory of single outputs are left out.
-_SCHEMA: Schema = {
-    "Numbers": (("int64_values", 1, "int64 repeated"),),
-    "Times": (("times", 1, "Numbers repeated"),),
-    "DeviceTimes": (("key", 1, "bytes"), ("value", 2, "Times")),
-    "Memory": (
-        ("memory_micros", 1, "int64"),
-        ("host_temp_bytes", 2, "int64"),
-        ("host_persistent_bytes", 3, "int64"),
-        ("accelerator_temp_bytes", 4, "int64"),
-        ("accelerator_persistent_bytes", 5, "int64"),
-        ("requested_bytes", 6, "int64"),
-        ("peak_bytes", 7, "int64"),
-        ("residual_bytes", 8, "int64"),
-        ("output_bytes", 9, "int64"),
-        ("allocator_bytes_in_use", 10, "int64"),
-    ),
-    "Exec": (
-        ("run_count", 1, "int64"),
-        ("all_start_micros", 2, "int64"),
-        ("latest_end_micros", 3, "int64"),
-        ("accelerator_execs", 4, "DeviceTimes repeated"),
-        ("cpu_execs", 5, "DeviceTimes repeated"),
-        ("memory_execs", 7, "Memory repeated"),
-    ),
-    "StepExec": (("key", 1, "int64"), ("value", 2, "Exec")),
-    "SlotNode": (("key", 1, "int32"), ("value", 2, "int64")),
-    "SlotShape": (("key", 1, "int32"), ("value", 2, "Numbers")),
-    "NodeOutput": (("key", 1, "int64"), ("value", 2, "int32")),
-    **CALL_STACK,
-    "Attr": (("type", 6, "int32"),),
-    "AttrEntry": (("key", 1, "bytes"), ("value", 2, "Attr")),
-    "Node": (
-        ("name", 1, "bytes"),
-        ("inputs", 2, "SlotNode repeated"),
-        ("shape", 4, "int64 repeated"),
-        ("op_types", 5, "bytes repeated"),
-        ("canonical_device", 6, "bytes"),
-        ("host_device", 7, "bytes"),
-        ("float_ops", 8, "int64"),
-        ("op", 9, "bytes"),
-        ("trace", 10, "bytes"),
-        ("attrs", 11, "AttrEntry repeated"),
-        ("execs", 12, "StepExec repeated"),
-        ("src_output_index", 14, "NodeOutput repeated"),
-        ("output_shapes", 15, "SlotShape repeated"),
-        ("input_shapes", 16, "SlotShape repeated"),
-    ),
-    "IdNode": (("key", 1, "int64"), ("value", 2, "Node")),
-    "Profile": (
-        ("nodes", 1, "IdNode repeated"),
-        ("steps", 3, "int64 repeated"),
-        ("id_to_string", 4, "IdToString repeated"),
-    ),
-}
-_MESSAGES = Messages("tfprof_widgets.tfprof_profile", _SCHEMA)
+_MESSAGES = Messages(
+    "tfprof_widgets.tfprof_profile",
+    CALL_STACK
+    + """
+Numbers: int64_values 1 int64 repeated
+Times: times 1 Numbers repeated
+DeviceTimes: key 1 bytes, value 2 Times
+Memory: memory_micros 1 int64, host_temp_bytes 2 int64, host_persistent_bytes 3 int64,
+    accelerator_temp_bytes 4 int64, accelerator_persistent_bytes 5 int64, requested_bytes 6 int64,
+    peak_bytes 7 int64, residual_bytes 8 int64, output_bytes 9 int64, allocator_bytes_in_use 10 int64
+Exec: run_count 1 int64, all_start_micros 2 int64, latest_end_micros 3 int64,
+    accelerator_execs 4 DeviceTimes repeated, cpu_execs 5 DeviceTimes repeated, memory_execs 7 Memory repeated
+StepExec: key 1 int64, value 2 Exec
+SlotNode: key 1 int32, value 2 int64
+SlotShape: key 1 int32, value 2 Numbers
+NodeOutput: key 1 int64, value 2 int32
+Attr: type 6 int32
+AttrEntry: key 1 bytes, value 2 Attr
+Node: name 1 bytes, inputs 2 SlotNode repeated, shape 4 int64 repeated, op_types 5 bytes repeated,
+    canonical_device 6 bytes, host_device 7 bytes, float_ops 8 int64, op 9 bytes, trace 10 bytes,
+    attrs 11 AttrEntry repeated, execs 12 StepExec repeated, src_output_index 14 NodeOutput repeated,
+    output_shapes 15 SlotShape repeated, input_shapes 16 SlotShape repeated
+IdNode: key 1 int64, value 2 Node
+Profile: nodes 1 IdNode repeated, steps 3 int64 repeated, id_to_string 4 IdToString repeated
+""",
+)
 _CHILDREN = {"the file": (1, "entry"), "entry": (2, "node")}
 _KIND = "a tfprof ProfileProto, such as profile.context"
 

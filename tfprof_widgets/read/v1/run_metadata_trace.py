@@ -68,8 +68,7 @@ class Place:
 
 
 def places_of(devices: Iterable[str]) -> dict[str, Place]:
-    """The place of each device of a file: each task is a host with CPUs and scheduling as lines, each accelerator a plane
-    of streams and copies; `stream:all` and `memcpy` are derived beside numbered streams."""
+    """The place of each device of a file: each task is a host with CPUs and scheduling as lines, each accelerator a plane."""
     names = list(dict.fromkeys(devices))
     tasks = list(dict.fromkeys(task for name in names if (task := _task(name))))
     only = tasks[0] if len(tasks) == 1 else ""
@@ -201,8 +200,7 @@ class TensorMakers:
             starts.sort()
 
     def source_of(self, taker: Maker) -> int:
-        """The row that a tensor was taken from, or -1: its task's last one before, else its next one, else another
-        task's; for a received one another task's first, and never an arrival."""
+        """The row that a tensor was taken from, or -1: its task's last one before, else its next one, else another task's."""
         keys: list[tuple[bool, bool, int, int]] = []  # is near, is before, how close, the row below 0
         for (host, is_received), starts in self._of.items():  # as many as there are tasks
             if taker.is_received and is_received:
@@ -255,8 +253,7 @@ def add_tensors(
 
 
 def nested_lanes(starts: list[int], ends: list[int]) -> list[int]:
-    """The lowest lane for each span, by start, longest first, in which it is inside or beside all others; -1 beyond
-    `MOST_LANES`."""
+    """The lowest lane for each span, by start, in which it is inside or beside all others; -1 beyond `MOST_LANES`."""
     stacks: list[list[int]] = []  # per lane the ends of what is open, the innermost last
     room: list[float] = []  # until when a span in the lane may last
     closing: list[tuple[int, int]] = []  # (end, lane) of all that is open
@@ -400,8 +397,7 @@ def event_name(one: Execution) -> str:
 
 
 def step_trace(stats: StepStats) -> Trace:
-    """The trace of some steps: each task is a host with a line of marked steps that own their events, and simultaneous
-    ops without threads are on several lines, so that times add up."""
+    """The trace of some steps: each task is a host with a line of marked steps; simultaneous ops are on several lines."""
     places = places_of([*(one.device for one in stats.executions), *(one.device for one in stats.tensors)])
     timed = [one for one in stats.executions if one.start_us > 0]
     origin_ns = min((one.start_ns for one in timed), default=0)
@@ -522,8 +518,7 @@ _MOST_US = 2**52
 
 
 def trace_of(graph: OpGraph) -> Trace:
-    """The executions of a graph as events, with marked steps and arrows along edges, but without memory (see
-    `Profile.tree`), as files lack its times."""
+    """The executions of a graph as events, with marked steps and arrows along edges, but without memory (see `Profile.tree`)."""
     times, names = graph.times, graph.ops["name"].tolist()
     start_us = np.clip(times["start_us"].to_numpy(np.float64), -_MOST_US, _MOST_US).astype(np.int64)
     duration_us = np.clip(times["duration_us"].to_numpy(np.float64), 0, _MOST_US).astype(np.int64)

@@ -175,7 +175,7 @@ def test_beside_other_programs_a_pipeline_that_falls_behind_is_no_cause() -> Non
     assert [one.rule for one in waiting.advice] == ["input_bound"]
     (told,) = busy.advice
     assert (told.rule, told.severity, told.gain_ratio) == ("input_bound", "low", 0.0)
-    assert "(30 %), while other programs took 1.00 cores: without them it may wait less" in told.title
+    assert "(30 %) in BatchV2, while other programs took 1.00 cores: without them it may wait less" in told.title
     assert "data" not in busy.overview.verdict
     much = Analysis(drawn(6_000).trace, system=busy.system)
     assert [one.rule for one in much.advice] == ["input_bound"]

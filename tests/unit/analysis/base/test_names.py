@@ -1,4 +1,4 @@
-"""Names of events, ops and framework functions: what they tell, each asked once."""
+"""Names of events, ops and functions, places of frames, and numbers and texts in words."""
 
 from __future__ import annotations
 
@@ -8,8 +8,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import event, line, plane, trace
-from tfprof_widgets.analysis import OpCategory, by_op_name, by_stem, framework_op, once, parse_op_names, parsed_names
-from tfprof_widgets.trace import Trace
+from tfprof_widgets.analysis import (
+    KERAS,
+    KERAS_LOSS,
+    KERAS_OPTIMIZER,
+    TF_DATA,
+    FrameTable,
+    OpCategory,
+    UserFiles,
+    amount,
+    bucket_of_file,
+    by_stem,
+    ends,
+    frame_places,
+    framework_op,
+    head,
+    milliseconds,
+    moments_of,
+    once,
+    parse_op_names,
+    parsed_names,
+    tail_of_text,
+)
+from tfprof_widgets.trace import Trace, made_source_map, table_frame
 
 _PARTS = (
     *("a/", "b", ":", "::", "MatMul", "relu", "MemcpyHToD", "Iterator", "[2]"),
@@ -22,15 +43,6 @@ def drawn() -> Trace:
         plane("/host:CPU", line("main", event("a/MatMul:MatMul", 0, 9, s="told"), event("Run", 1, 2))),
         plane("/device:GPU:0", line("stream", event("kernel", 2, 2), event("kernel", 5, 2))),
     )
-
-
-def test_among_some_events_only_their_names_are_asked() -> None:
-    one, asked = drawn(), list[str]()
-    found = by_op_name(
-        one, lambda names, parsed: asked.extend(names) or list(map(len, parsed.type)), np.int64, among=np.array([0, 2])
-    )
-    assert sorted(asked) == ["a/MatMul:MatMul", "kernel"]
-    assert found[one.name_id].tolist() == [6, 0, 0, 0]
 
 
 def test_what_is_kept_of_a_trace_is_found_once_for_each_trace() -> None:
@@ -92,3 +104,132 @@ def test_a_full_name_splits_into_category_type_and_name(
 )
 def test_framework_names_are_those_of_the_traced_graph(op_name: str, op_type: str, want: tuple[str, str]) -> None:
     assert framework_op(op_name, op_type) == want
+
+
+LIB = "/venv/lib/python3.11/site-packages"
+FIT = (f"{LIB}/keras/src/backend/tensorflow/trainer.py", "fit")
+SEQUENTIAL = (f"{LIB}/keras/src/models/sequential.py", "call")
+DENSE = (f"{LIB}/keras/src/layers/core/dense.py", "call")
+ADAM = (f"{LIB}/keras/src/optimizers/adam.py", "update_step")
+LOSS = (f"{LIB}/keras/src/losses/loss.py", "__call__")
+METRIC = (f"{LIB}/keras/src/metrics/metric.py", "update_state")
+MY_CELL, MY_LAYER = ("/tmp/ipykernel_1/2.py", "<module>"), ("/home/me/net.py", "call")
+
+
+def standing_for(*stack: tuple[str, str]) -> tuple[str, str, bool]:
+    """The user's file, the bucket and whether a layer stands for the innermost frame of a stack."""
+    table = FrameTable(
+        tuple(range(-1, len(stack) - 1)),
+        tuple(path for path, _ in stack),
+        (1,) * len(stack),
+        tuple(function for _, function in stack),
+        tuple(UserFiles({}, ()).has(path) for path, _ in stack),
+    )
+    places = frame_places(table)
+    user = int(places.user_frame[-1])
+    return table.path[user] if user >= 0 else "", places.bucket[-1], bool(places.is_of_layer[-1])
+
+
+def test_what_fit_calls_has_the_name_of_its_part() -> None:
+    assert standing_for(MY_CELL, FIT, ADAM)[1] == KERAS_OPTIMIZER
+    assert standing_for(MY_CELL, FIT, LOSS)[1] == KERAS_LOSS
+    assert standing_for(MY_CELL, FIT, METRIC)[1] == KERAS_LOSS
+    assert standing_for(MY_CELL, FIT)[1] == KERAS
+    assert standing_for(MY_CELL, (FIT[0], "one_step_on_data")) == (MY_CELL[0], "", False), "of which fit is a caller"
+
+
+def test_layers_that_keras_calls_stand_for_themselves() -> None:
+    assert standing_for(MY_CELL, FIT, SEQUENTIAL, DENSE)[2]
+    assert standing_for(MY_CELL, SEQUENTIAL, DENSE) == (MY_CELL[0], "", True)
+    assert standing_for(MY_CELL, FIT, DENSE)[2]
+    assert not standing_for(MY_CELL, DENSE)[2], "a layer that the user's line calls"
+
+
+@pytest.mark.parametrize(
+    ("path", "bucket"),
+    [
+        (f"{LIB}/tensorflow/python/data/ops/map_op.py", TF_DATA),
+        (f"{LIB}/keras/src/trainers/compile_utils.py", KERAS_LOSS),
+        (f"{LIB}/tf_keras/src/optimizers/adam.py", KERAS_OPTIMIZER),
+        ("C:\\venv\\Lib\\site-packages\\keras\\src\\layers\\core.py", KERAS),
+        ("/usr/lib/python3.11/threading.py", "Python library"),
+    ],
+)
+def test_files_of_libraries_have_buckets(path: str, bucket: str) -> None:
+    assert bucket_of_file(path) == bucket
+
+
+ROOTS = ["/usr/lib/python3.12", "/usr/local/lib/python3.12/dist-packages", "/kit/keras"]
+FILES = {
+    "file": ["/kit/work.py", "/odd/generated.py"],
+    "title": ["work.py", ""],
+    "is_user": [True, False],
+    "text": ["", ""],
+}
+KNOWN = UserFiles.of_map(
+    made_source_map({"files": table_frame("files", FILES), "roots": table_frame("roots", {"root": ROOTS})}, (), ())
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "is_users"),
+    [
+        ("/kit/work.py", True),
+        ("/kit/other.py", True),
+        ("/usr/lib/python3.12/threading.py", False),
+        ("/home/me/lib/python3.12/site-packages/mine.py", True),
+        ("/odd/generated.py", False),
+        ("<frozen runpy>", False),
+        ("/tmp/__autograph_generated_file5x_a.py", False),
+        ("<ipython-input-3-abc>", True),
+        ("", False),
+    ],
+)
+def test_the_roots_that_the_capture_noted_decide(path: str, is_users: bool) -> None:
+    assert KNOWN.has(path) is is_users
+
+
+@pytest.mark.parametrize(
+    ("path", "is_users"),
+    [
+        ("/home/me/train.py", True),
+        ("/home/me/site-packages-demo/train.py", True),
+        ("/venv/lib/python3.11/site-packages/keras/src/layers/layer.py", False),
+        ("/tmp/ipykernel_1/2.py", True),
+        ("/tmp/__autograph_generated_file5x_a.py", False),
+    ],
+)
+def test_without_them_the_path_tells_as_much_as_it_can(path: str, is_users: bool) -> None:
+    assert UserFiles.of_map(None).has(path) is is_users
+
+
+@pytest.mark.parametrize("latest", [40, 2**62], ids=["near", "too far apart for one number"])
+def test_moments_are_ordered_by_owner_and_then_by_time_over_all_columns(latest: int) -> None:
+    first = np.array([2, -1, 0, 7], np.int32), np.array([5, latest, 3, 0])
+    second = np.array([0, 0, 2], np.int64), np.array([latest, 3, 5])
+
+    numbers = np.concatenate(moments_of(first, second)).tolist()
+
+    owners, times = (np.concatenate(columns).tolist() for columns in zip(first, second, strict=True))
+    pairs = list(zip(owners, times, strict=True))
+    assert sorted(range(7), key=lambda i: (numbers[i], i)) == sorted(range(7), key=lambda i: (pairs[i], i))
+    assert len(set(numbers)) == len(set(pairs))
+
+
+NAME = "replica_0/" + "x" * 50 + "/MatMul"
+
+
+def test_each_keeps_its_part() -> None:
+    assert head(NAME, 11) == "replica_0/…"
+    assert tail_of_text(NAME, 8) == "…/MatMul"
+    assert ends(NAME, 20) == "replic…xxxxxx/MatMul"
+
+
+def test_times_have_the_unit_that_suits_them() -> None:
+    assert [milliseconds(ms) for ms in (0, 0.0371, 0.9996, 21.34, 999.4, 1027)] == [
+        *("0 ms", "37.1 µs", "1.00 ms", "21.3 ms", "999 ms", "1.03 s")
+    ]
+
+
+def test_means_of_counts_have_decimals_where_they_are_not_whole() -> None:
+    assert [amount(count) for count in (18.0, 1 / 3, 8125)] == ["18", "0.333", "8,125"]

@@ -1,4 +1,4 @@
-"""Time and memory per Keras layer: complete on every kind of run, and right where the layers are known."""
+"""Time and memory per Keras layer, scope and role of each op, and time by name scope."""
 
 from __future__ import annotations
 
@@ -6,13 +6,29 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.builders import event, line, plane, trace
 from tests.unit.analysis.layers.totals import totals_of
-from tfprof_widgets.analysis import PHASES, UNATTRIBUTED, Analysis, Layers, compute_layers, op_scopes
+from tfprof_widgets.analysis import (
+    MAX_SCOPE_DEPTH,
+    PHASES,
+    UNATTRIBUTED,
+    Analysis,
+    Layers,
+    OpScopes,
+    Scopes,
+    compute_layers,
+    compute_scopes,
+    input_work,
+    op_occurrences,
+    op_scopes,
+)
+from tfprof_widgets.analysis import scopes as scopes_module
 from tfprof_widgets.read import open_traces
 from tfprof_widgets.trace import SourceMap, empty_source_map
 
@@ -188,3 +204,168 @@ def test_two_optimizers_are_two_rows(capture_of: Callable[[str], Path]) -> None:
     # The counters of their iterations are outside any scope: tracebacks tell that they are some optimizer's, not whose.
     assert optimizers["class_name"].to_dict() == {"maker_sgd": "SGD", "judge_sgd": "SGD", "optimizer": ""}
     assert (optimizers["optimizer_time_us"] == optimizers["self_time_us"]).all()
+
+
+LOOP = "gradient_tape/net_1/lstm_1/while"
+
+
+def one(name: str, kind: str = "Mul") -> OpScopes:
+    return op_scopes([name], [kind])
+
+
+@pytest.mark.parametrize(
+    ("name", "scope", "leaf"),
+    [
+        ("MatMul", "", "MatMul"),
+        ("net/dense/MatMul", "net/dense", "MatMul"),
+        (f"{CALL}/net_1/dense_1/MatMul", "net_1/dense_1", "MatMul"),
+        (f"{CALL}/net/{CALL}_2/PartitionedCall/dense/MatMul", "net/dense", "MatMul"),
+        ("replica_4/net/dense/MatMul", "net/dense", "MatMul"),
+        # a copy that the partitioner made for a transfer
+        ("cond_12/switch_pred/_166/_150", "cond_12", "switch_pred"),
+        # graph rewriting
+        (f"{CALL}/net_1/block_1/ArithmeticOptimizer/AddOpsRewrite_Leaf_1_add", "net_1/block_1", "AddOpsRewrite_Leaf_1_add"),
+        (f"{CALL}/sgd/clip_by_norm/ArithmeticOptimizer/ReplaceMulWithSquare_mul", "sgd/clip_by_norm", "ReplaceMulWithSquare_mul"),
+        ("ConstantFolding/net/dense/mul-folded-0", "net/dense", "mul-folded-0"),
+        ("net/conv/Conv2D-0-TransposeNHWCToNCHW-LayoutOptimizer", "net/conv", "Conv2D-0-TransposeNHWCToNCHW-LayoutOptimizer"),
+        # inlined bodies repeat the path within their function
+        (f"{CALL}/net_1/lstm_1/while/body/_34/net_1/lstm_1/while/lstm_cell_1/add", "net_1/lstm_1/while/lstm_cell_1", "add"),
+        (f"{CALL}/net_1/lstm_1/while/cond/_33/net_1/lstm_1/while/Less", "net_1/lstm_1/while", "Less"),
+        (f"{CALL}/cond/then/_22/cond/cond/else/_93/cond/cond/Add", "cond/cond", "Add"),
+        (f"net/{CALL}/while/body/_3/while/add", "net/while", "add"),
+        # a scope that merely looks like a body's number
+        ("net/_5/MatMul", "net/_5", "MatMul"),
+    ],
+)  # fmt: skip
+def test_what_execution_adds_to_a_name_is_taken_away(name: str, scope: str, leaf: str) -> None:
+    found = one(name)
+    assert "/".join(found.scope[0]) == scope
+    assert found.leaf[0] == leaf
+    assert not found.is_backward[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "scope"),
+    [
+        (f"{CALL}/gradient_tape/net_1/dense_1/MatMul/MatMul_1", "net_1/dense_1/MatMul"),
+        (f"{CALL}/gradient_tape/AddN", ""),
+        (f"{LOOP}/net_1/lstm_1/while_grad/TensorListPopBack", "net_1/lstm_1/while"),
+        (f"{LOOP}/net_1/lstm_1/while_grad", "net_1/lstm_1"),
+        (f"{LOOP}/net_1/lstm_1/while/lstm_cell_1/Tanh_1_0/accumulator", "net_1/lstm_1/while/lstm_cell_1/Tanh_1_0"),
+        ("gradient_tape/a/a/a/MatMul", "a/a/a"),
+        (
+            f"{CALL}/{LOOP}/net_1/lstm_1/while_grad/body/_4/{LOOP}/gradients/net_1/lstm_1/while/lstm_cell_1/MatMul_4_grad/MatMul_1",
+            "net_1/lstm_1/while/lstm_cell_1/MatMul_4",
+        ),
+        (f"{CALL}/net_1/rnn_1/while/body/_2/net_1/rnn_1/while/gradient_tape/net_1/rnn_1/while/gradients/net_1/rnn_1/while/Read_grad/x",
+         "net_1/rnn_1/while/Read"),
+    ],
+)  # fmt: skip
+def test_a_gradient_belongs_to_the_scope_of_what_it_is_the_gradient_of(name: str, scope: str) -> None:
+    found = one(name)
+    assert "/".join(found.scope[0]) == scope
+    assert found.is_backward[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (f"{CALL}/adam/Mul_3", "Mul"),
+        (f"{CALL}/adam/cond/then/_940/adam/cond/Add_14", "AddV2"),
+        (f"{CALL}/cond/then/_22/cond/adam/truediv_5", "RealDiv"),  # below the condition of loss scaling
+        ("SGD/SGD/update_3/ResourceApplyGradientDescent", "ResourceApplyGradientDescent"),
+        ("cond_16/then/_2/cond_16/update_6/AssignVariableOp/_7", "AssignVariableOp"),
+        ("anything/at/all", "ResourceApplyAdam"),
+    ],
+)
+def test_ops_of_optimizers_are_told_by_scope_and_by_type(name: str, kind: str) -> None:
+    assert one(name, kind).is_optimizer[0]
+
+
+def test_an_optimizer_with_a_name_of_its_own_must_be_known() -> None:
+    assert not one("maker/Mul").is_optimizer[0]
+    assert op_scopes(["maker/Mul"], ["Mul"], optimizers=frozenset({"maker"})).is_optimizer[0]
+
+
+def test_the_condition_around_an_optimizer_belongs_to_it() -> None:
+    found = op_scopes(["cond/adam/mul", "cond/truediv", "cond/cond/Add", "cond_1/Add", "Add"], ["Mul"] * 5)
+    assert found.is_optimizer.tolist() == [True, True, True, False, False]
+
+
+def test_iterators_lie_below_one_scope() -> None:
+    found = one("Iterator::Root::Prefetch::ParallelMapV2/Zip[0]", "Dataset")
+    assert found.scope[0] == ("tf.data", "Root", "Prefetch", "ParallelMapV2/Zip[0]")
+    assert found.is_input[0]
+
+
+def test_ops_that_ran_only_within_the_input_are_told_by_thread_and_by_nesting() -> None:
+    host = plane(
+        "/host:CPU",
+        line("tf_data_private_threadpool/1", event("mul:Mul", 0, 2), event("both:Mul", 3, 1)),
+        line("python", event("Iterator::Map", 0, 9), event("crop/Slice:Slice", 1, 2)),
+        line("tf_data_iterator_get_next/2", event("after:Mul", 0, 1)),
+        line("tf_Compute", event("both:Mul", 5, 1), event("dense/MatMul:MatMul", 7, 1)),
+    )
+    found = trace(host)
+    occurrences = op_occurrences(found)
+    work = dict(zip(occurrences.name, input_work(found, occurrences).tolist(), strict=True))
+    assert {name for name, within in work.items() if within} == {"mul", "crop/Slice", "Iterator::Map"}
+
+
+@given(st.lists(st.tuples(st.text(max_size=40), st.text(max_size=5))))
+def test_any_text_has_a_scope(named: list[tuple[str, str]]) -> None:
+    found = op_scopes([name for name, _ in named], [kind for _, kind in named])
+    assert len(found) == len(found.scope) == len(found.leaf) == len(found.is_input) == len(named)
+    assert all(all(scope) for scope in found.scope if scope[:1] != ("tf.data",))
+
+
+@pytest.mark.parametrize(
+    "part", ["a/", "while/body/_1/", "gradients/a/", "cond/then/_2/cond/", "_1/", "x_grad/", "a/b/", "a/a_grad/"]
+)
+def test_a_name_of_a_million_letters_is_read_in_one_go(part: str) -> None:
+    name = "gradient_tape/" + part * (1_000_000 // len(part)) + "MatMul"
+    assert len(one(name)) == 1  # a pattern that goes back and forth would not come to an end
+
+
+SCOPE_PART = st.sampled_from(["a", "b", "c_1", "gradient_tape", "while"])
+OPS = st.lists(
+    st.tuples(st.lists(SCOPE_PART, max_size=5), st.integers(0, 9), st.booleans()),
+    max_size=15,
+    unique_by=lambda op: tuple(op[0]),
+)
+
+
+def tree(*ops: tuple[str, float], on_device: bool = False) -> Scopes:
+    names = [name for name, _ in ops]
+    scopes = op_scopes(names, ["Mul"] * len(names))
+    return compute_scopes(scopes, totals_of([us for _, us in ops], is_device=[on_device] * len(ops)))
+
+
+@given(OPS)
+def test_self_times_add_up_and_a_total_is_that_of_its_children(ops: list[tuple[list[str], int, bool]]) -> None:
+    names = ["/".join([*parts, "Op"]) for parts, _, _ in ops]
+    times, sides = [us for _, us, _ in ops], [device for _, _, device in ops]
+    found = compute_scopes(op_scopes(names, ["Mul"] * len(ops)), totals_of(times, is_device=sides))
+    for device, side in found.frame.groupby("device"):
+        whole = sum(us for us, on_device in zip(times, sides, strict=True) if on_device == (device == "Device"))
+        assert side["self_time_us"].sum() == whole == side["total_time_us"].iloc[0]
+        below = side[side["depth"] > 0].groupby("parent")["total_time_us"].sum()
+        expected = side.set_index("scope")["self_time_us"].add(below, fill_value=0.0)
+        assert expected.sort_index().tolist() == side.set_index("scope")["total_time_us"].sort_index().tolist()
+    parent = found.entries["parent"].to_numpy()
+    assert (parent < np.arange(len(parent))).all()
+
+
+def test_ops_deeper_than_the_bound_are_charged_to_the_deepest_scope_and_counted() -> None:
+    found = tree(("/".join(["a"] * (MAX_SCOPE_DEPTH + 5)) + "/Op", 2.0), ("b/Op", 1.0))
+    assert found.entries["depth"].max() == MAX_SCOPE_DEPTH
+    assert found.n_folded_ops == 1
+    assert found.frame["self_time_us"].sum() == 3
+
+
+def test_paths_beyond_the_bound_of_memory_are_charged_to_a_scope_around(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scopes_module, "MAX_PATH_CHARS", 10)
+    found = tree(("abc/def/Op", 2.0), ("ghi/Op", 1.0))
+    assert found.entries["scope"].tolist() == ["", "abc", "abc/def"]
+    assert found.n_folded_ops == 1
+    assert found.frame["self_time_us"].sum() == 3

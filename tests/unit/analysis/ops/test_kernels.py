@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +9,10 @@ import pytest
 
 from tests.builders import Event, U, event, line, plane, space
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tests.unit.analysis.xprof_oracle import rows, xprof, xprof_all
+from tests.unit.analysis.xprof_oracle import rows, xprof_all
 from tests.unit.analysis.xprof_reading import as_xprof
 from tfprof_widgets.analysis import TABLES, UNIT_RATIOS, Analysis, ComputeUnit, Kernels, is_eligible_type, unit_of_name
-from tfprof_widgets.read import MESSAGES, read_hlo_modules, read_xspace
+from tfprof_widgets.read import MESSAGES, read_xspace
 
 DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"
 FORMS = {
@@ -166,33 +164,6 @@ def test_a_kernel_of_a_compiled_program_goes_by_the_op_it_is_most_of() -> None:
     assert frame["tensor_core_eligible"].tolist() == [False, True, True, False]
     assert [is_eligible_type(kind) for kind in frame["op_type"]] == [True, True, True, False]
     assert set(frame["op_name"]) <= set(results.ops["name"])
-
-
-def test_kernels_of_a_real_compiled_program_equal_xprof_but_for_the_ops_of_fusions(
-    capture_of: Callable[[str], Path],
-) -> None:
-    blob = max(read_xspace(capture_of("xla_fit").read_bytes()).blobs, key=len)
-    modules = read_hlo_modules(read_xspace(space(metadata_plane({1: blob}))))
-    entry = int(np.argmax(np.diff(modules.instruction_offsets)))
-    low, high = modules.instruction_offsets[entry : entry + 2].tolist()
-    runs = [
-        kernel(f"{modules.name[row]}_kernel", 20 * i, 1 + i % 9, hlo_op=modules.name[row], hlo_module="m", program_id=1)
-        for i, row in enumerate(range(low, high))
-    ]
-    xplane = space(metadata_plane({1: blob}), gpu(*runs, device_vendor="Nvidia"))
-    ours, shown = kernels_of(xplane).frame, rows(xprof(xplane, "kernel_stats")["kernel_stats"])
-    assert ours["name"].tolist() == [row["kernel_name"] for row in shown]
-    assert ours["total_time_us"].tolist() == [row["total_duration_us"] for row in shown]
-    compared = 0
-    for row, want in zip(ours.to_dict("records"), shown, strict=True):
-        if want["op_name"] and "fusion" not in row["name"]:
-            compared += 1
-            assert (row["op_name"], row["tensor_core_eligible"]) == (
-                want["op_name"],
-                want["is_op_tensor_core_eligible"],
-            )
-    assert compared > 5
-    assert any(row["is_op_tensor_core_eligible"] for row in shown)
 
 
 def test_a_device_that_names_no_vendor_is_read_as_one_of_nvidia() -> None:

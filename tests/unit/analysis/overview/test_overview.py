@@ -112,22 +112,6 @@ def test_eager_time_is_a_share_of_the_time_of_ops() -> None:
     assert overview_of(whole).host_eager_ratio == 0.75
 
 
-def test_an_eager_op_of_which_only_the_call_was_recorded_counts_as_eager() -> None:
-    whole = host(
-        event("EagerExecute", 0, 40, is_func=0),
-        event("EagerLocalExecute: Conv2D", 5, 30),
-        event("EagerExecute", 200, 40, is_func=0),
-        event("EagerLocalExecute: Cast", 205, 30),
-        event("n:Cast", 210, 10),
-        event("EagerExecute", 100, 40, is_func=0),
-        event("EagerLocalExecute: MakeIterator", 105, 30),
-        event("EagerExecute", 50, 40, is_func=1),
-        event("EagerLocalExecute: __inference_step_7", 55, 30),
-        event("a:MatMul", 60, 20),
-    )
-    assert overview_of(whole).host_eager_ratio == pytest.approx(40 / 60)  # a Cast that was recorded counts once
-
-
 def test_the_environment_counts_threads_devices_and_windows() -> None:
     gpu = plane(
         "/device:GPU:0",

@@ -1,4 +1,4 @@
-"""What steps are made of at every instant, and what made the device wait."""
+"""What steps are made of at every instant, what made the device wait, and where its gaps lie."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import Event, Line, U, event, line, plane, trace
-from tfprof_widgets.analysis import STEP_CATEGORIES, compute_steps, guide_of
+from tfprof_widgets.analysis import STEP_CATEGORIES, Analysis, compute_steps, guide_of
 
 PROCESS = "ExecutorState::Process"
 
@@ -170,3 +170,80 @@ LAUNCH = event("cuLaunchKernel", 22, 4, correlation_id=U(1))
 def test_a_cpu_op_inside_an_op_that_launches_is_host_compute() -> None:
     row = step_launching(event("c:PartitionedCall", 15, 60), event("m:MatMul", 20, 10), LAUNCH, event("m:Range", 50, 8))
     assert us_launching(row, "kernel_launch", "host_compute") == (62, 8)
+
+
+DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"
+
+
+def named_kernel(start_us: float, duration_us: float, correlation: int, op: str = "m/dense/MatMul:MatMul") -> Event:
+    return event("kern", start_us, duration_us, correlation_id=U(correlation), tf_op=op, kernel_details=DETAILS)
+
+
+def copied(start_us: float, duration_us: float, correlation: int) -> Event:
+    return event("MemcpyH2D", start_us, duration_us, correlation_id=U(correlation))
+
+
+def idle_of(main: tuple[Event, ...], *streams: tuple[Event, ...]) -> pd.DataFrame:
+    devices = [plane(f"/device:GPU:{i}", line("Stream #1", *events)) for i, events in enumerate(streams)]
+    return Analysis(trace(plane("/host:CPU", line("main", *main)), *devices)).idle
+
+
+def train(start_us: float, duration_us: float, step: int = 0) -> Event:
+    return event("train", start_us, duration_us, _r=1, step_num=step)
+
+
+def rows(frame: pd.DataFrame, *columns: str) -> list[tuple[object, ...]]:
+    return list(frame[list(columns)].itertuples(index=False, name=None))
+
+
+TWO_KERNELS = (
+    (train(0, 100), launch(10, 5, 1), launch(50, 10, 2)),
+    (named_kernel(15, 20, 1), named_kernel(60, 20, 2, "gradient_tape/m/dense/MatMul:MatMul")),
+)
+
+
+def test_a_gap_lies_before_between_or_after_the_kernels_of_its_step() -> None:
+    found = rows(idle_of(*TWO_KERNELS), "gap", "position", "cause", "start_ms", "duration_us", "gap_us")
+    assert found == [
+        (0, "before", "dispatch", 0, 10, 15),
+        (0, "before", "kernel_launch", 0.01, 5, 15),
+        (1, "between", "dispatch", 0.035, 15, 25),
+        (1, "between", "kernel_launch", 0.05, 10, 25),
+        (2, "after", "dispatch", 0.08, 20, 20),
+    ]
+
+
+def test_a_copy_is_a_cause_and_ends_no_gap() -> None:
+    frame = idle_of((train(0, 100), launch(10, 5, 1), launch(15, 5, 2)), (copied(15, 30, 1), named_kernel(50, 50, 2)))
+    assert rows(frame, "gap", "position", "cause", "duration_us") == [
+        (0, "before", "copy_to_device", 30),
+        (0, "before", "dispatch", 10),
+        (0, "before", "kernel_launch", 5),
+        (0, "before", "other", 5),
+    ]
+
+
+def test_a_device_that_begins_late_waits_in_the_steps_before() -> None:
+    main = (train(0, 40, 0), train(40, 40, 1), train(80, 40, 2), launch(90, 5, 1))
+    frame = idle_of(main, (named_kernel(95, 5, 1),))
+    assert rows(frame.drop_duplicates("gap"), "step", "start_ms", "gap_us") == [
+        (0, 0, 40),
+        (1, 0.04, 40),
+        (2, 0.08, 15),
+        (2, 0.1, 20),
+    ]
+
+
+def test_a_cuda_graph_that_runs_keeps_the_queue_from_running_dry() -> None:
+    calls = (launch(0, 1, 1), launch(20, 1, 2))
+    graph = event("CudaGraph", 2, 50, correlation_id=U(1), cuda_graph_exec_id=U(7))
+    stream = line("Stream #1", graph, named_kernel(55, 10, 2))
+    frame = Analysis(trace(plane("/host:CPU", line("main", *calls)), plane("/device:GPU:0", stream))).kernel_launches
+    assert rows(frame, "name", "queue_depth", "starved_ratio") == [("kern", 1, 0)]
+
+
+def test_where_no_kernel_is_described_nobody_knows_the_queue() -> None:
+    kernels = tuple(event("kern", at, 20, correlation_id=U(i)) for i, at in ((1, 15), (2, 60)))
+    frame = idle_of((train(0, 100), launch(10, 5, 1), launch(12, 3, 2)), kernels).drop_duplicates("gap")
+    assert frame["launch_us"].tolist()[:2] == [5, 3]
+    assert frame["queue_depth"].isna().all()

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from tests.builders import Event, Plane, U, event, line, plane, session, trace
+from tests.packs import unpack
 from tfprof_widgets.analysis import KINDS, Analysis, Flows, compute_flows
-from tfprof_widgets.show import build_payload, sample_rows, unpack
+from tfprof_widgets.show import build_payload, sample_rows
 from tfprof_widgets.trace import Trace, merge_traces
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -184,8 +183,8 @@ def results_of(**columns: list[Any]) -> Analysis:
 
 
 @pytest.mark.tensorflow
-def test_parameters_of_a_model_add_up_to_its_own_count(tmp_path: Path) -> None:
-    results, known = run_program("conv", tmp_path)
+def test_parameters_of_a_model_add_up_to_its_own_count(ran: Ran) -> None:
+    results, known = ran("conv")
     table = results.variables
     assert int(table["n_params"].sum()) == known["n_params"]
     assert int(table["n_params"][table["trainable"]].sum()) == known["n_trainable"]

@@ -30,24 +30,15 @@ _OF_MANY |= dict(zip((f"total_{name}" for name in _FIGURES), (6, 14, 15, 7, 19, 
 # Children are bytes: protobuf refuses to parse a chain of a hundred messages.
 _MESSAGES = Messages(
     "tests.tfprof_output",
-    {
-        "Dim": (("size", 1, "int64"),),
-        "Shape": (("dim", 2, "Dim repeated"), ("unknown_rank", 3, "bool")),
-        "SlotShape": (("key", 1, "int32"), ("value", 2, "Shape")),
-        "One": (
-            ("name", 1, "string"),
-            ("devices", 10, "string repeated"),
-            ("children", 12, "bytes repeated"),
-            ("input_shapes", 16, "SlotShape repeated"),
-            *((name, number, "int64") for name, number in _OF_OP.items()),
-        ),
-        "Many": (
-            ("name", 1, "string"),
-            ("graph_nodes", 10, "One repeated"),
-            ("children", 11, "bytes repeated"),
-            *((name, number, "int64") for name, number in _OF_MANY.items()),
-        ),
-    },
+    f"""
+Dim: size 1 int64
+Shape: dim 2 Dim repeated, unknown_rank 3 bool
+SlotShape: key 1 int32, value 2 Shape
+One: name 1 string, devices 10 string repeated, children 12 bytes repeated, input_shapes 16 SlotShape repeated,
+    {", ".join(f"{name} {number} int64" for name, number in _OF_OP.items())}
+Many: name 1 string, graph_nodes 10 One repeated, children 11 bytes repeated,
+    {", ".join(f"{name} {number} int64" for name, number in _OF_MANY.items())}
+""",
 )
 
 

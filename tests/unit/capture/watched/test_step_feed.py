@@ -1,18 +1,22 @@
-"""StepFeed: what a recorder noted becomes rows of a watched training, each once, with all that is known of it."""
+"""Steps and samples of a watched training: recorded on one thread, each taken once by another."""
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
-from itertools import chain, repeat
+from itertools import chain, count, repeat
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tfprof_widgets.capture import MAX_LOSSES, StepFeed, StepRecorder
+from tests.unit.capture.nvml_double import nvml
+from tfprof_widgets.capture import MAX_LOSSES, GpuReader, MachineRows, StepFeed, StepRecorder
+from tfprof_widgets.capture import step_rows as module
 from tfprof_widgets.capture import step_rows as recorder_module
-from tfprof_widgets.trace import AFTER_WINDOW, COMPILED, EPOCH_BEGIN, OTHER, PROFILED, TRAIN, VALIDATION
+from tfprof_widgets.trace import AFTER_WINDOW, COMPILED, EPOCH_BEGIN, OTHER, PROFILED, SAMPLE_COLUMNS, TRAIN, VALIDATION
 
 
 def step(number: int, **fields: Any) -> Any:
@@ -108,3 +112,138 @@ def test_the_step_that_runs_is_known_until_it_ends() -> None:
     assert age_ns >= 0
     recorder.ended(one, 5_000_000, "after")
     assert recorder.current is None
+
+
+def a_step(number: int) -> Any:
+    source = {"computing_ns": None, "waited_ns": None, "traced_us": None, "iterator": None}
+    return SimpleNamespace(
+        number=number, start_ns=0, n_batches=1, name="train", begins_epoch=False, thread_id=1, **source
+    )
+
+
+def test_each_step_is_taken_once_in_the_order_of_their_ends_however_the_threads_meet() -> None:
+    n_steps, recorder, got = 50_000, StepRecorder(), []
+
+    def train() -> None:
+        for i in range(n_steps):
+            recorder.ended(a_step(i), 1, "before")
+
+    before_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        training = threading.Thread(target=train)
+        training.start()
+        while training.is_alive():
+            got += recorder.take()
+        training.join()
+    finally:
+        sys.setswitchinterval(before_s)
+    got += recorder.take()
+    assert [row.number for row in got] == list(range(n_steps))
+    assert recorder.n_waiting == 0
+
+
+def test_steps_that_nobody_takes_cost_no_more_than_some_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_WAITING", 10)
+    recorder = StepRecorder()
+    for i in range(25):
+        recorder.ended(a_step(i), 1, "before")
+    assert [row.number for row in recorder.take()] == list(range(10))
+    recorder.ended(a_step(25), 1, "before")
+    assert [row.number for row in recorder.take()] == [25]
+
+
+@pytest.mark.parametrize(("took_us", "read_ms"), [(20, [0, 25, 51, 1000]), (40, [0, 51, 1000]), (500, [0, 1000])])
+def test_memory_is_read_between_steps_but_more_rarely_where_that_takes_long(
+    monkeypatch: pytest.MonkeyPatch, took_us: int, read_ms: list[int]
+) -> None:
+    took_ns = count(0, took_us * 1000)
+    monkeypatch.setattr(module, "time", SimpleNamespace(thread_time_ns=lambda: next(took_ns)))
+    recorder = StepRecorder(lambda: {"rss_bytes": 1.0})
+    for at_ms in (0, 10, 25, 30, 51, 1000):
+        recorder.began(SimpleNamespace(start_ns=10**18 + at_ms * 10**6))  # type: ignore[arg-type]
+    assert recorder.take_memory() == [(10**18 + ms * 10**6, {"rss_bytes": 1.0}) for ms in read_ms]
+    assert recorder.take_memory() == []
+
+
+POWER_CAP, THERMAL, IDLE = 0x4, 0x20, 0x1
+
+
+def clocked(clocks: list[int | None], reasons: list[int]) -> Any:
+    module = nvml([(90, 3e9)] * len(clocks))
+    module.NVML_CLOCK_SM = 1
+
+    def clock(gpu: int, kind: int) -> int:
+        assert kind == module.NVML_CLOCK_SM
+        found = clocks[gpu]
+        if found is None:
+            raise module.NVMLError("Not Supported")
+        return found
+
+    module.nvmlDeviceGetClockInfo = clock
+    module.nvmlDeviceGetCurrentClocksThrottleReasons = lambda gpu: reasons[gpu]
+    return module
+
+
+def test_a_sample_is_taken_once_with_all_columns() -> None:
+    machine = MachineRows()
+    machine.start()
+    try:
+        row = machine.take()
+        assert row is not None
+        assert machine.take() is None
+    finally:
+        machine.stop()
+    found = dict(zip(SAMPLE_COLUMNS, row, strict=True))
+    assert abs(found["time_ns"] - time.time_ns()) < 60e9
+    assert found["rss_bytes"] > 1e6
+    assert len(machine.table()) >= 2  # one more as it ends
+
+
+def test_the_clock_is_that_of_the_slowest_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", clocked([1980, 1200], [IDLE, POWER_CAP]))
+    gpus = GpuReader()
+    assert gpus.clocks() == {"gpu_clock_mhz": 1200.0, "gpu_throttled": 0.0}
+    gpus.close()
+    assert gpus.clocks() == {}
+
+
+def test_heat_slows_a_gpu_and_a_power_cap_is_its_usual_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", clocked([900], [POWER_CAP | THERMAL]))
+    assert GpuReader().clocks()["gpu_throttled"] == 1.0
+
+
+def test_what_a_gpu_does_not_tell_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", clocked([None], [0]))
+    assert GpuReader().clocks() == {"gpu_throttled": 0.0}
+
+
+@pytest.mark.parametrize("module", [None, nvml([(1, 1)], fails=True), SimpleNamespace()])
+def test_a_machine_without_gpus_has_no_clocks(monkeypatch: pytest.MonkeyPatch, module: Any) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", module)
+    assert GpuReader().clocks() == {}
+
+
+def test_tensorflow_is_asked_for_its_devices_only_by_whoever_knows_that_it_uses_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def list_logical_devices(kind: str) -> list[Any]:
+        asked.append(kind)
+        return [SimpleNamespace(name="/device:GPU:0")]
+
+    experimental = SimpleNamespace(get_memory_info=lambda name: {"current": 7})
+    config = SimpleNamespace(list_logical_devices=list_logical_devices, experimental=experimental)
+    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=config))
+    machine = MachineRows()
+    machine.start()
+    try:
+        assert np.isnan(machine.take()[SAMPLE_COLUMNS.index("tf_bytes")])  # type: ignore[index]
+        assert asked == []
+        memory = machine.memory()
+        assert memory["tf_bytes"] == 7
+        assert memory["rss_bytes"] > 1e6
+    finally:
+        machine.stop()
+    assert np.isnan(machine.memory()["rss_bytes"])  # what is closed tells nothing, and fails nobody's training

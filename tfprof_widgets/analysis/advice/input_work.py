@@ -1,0 +1,132 @@
+"""What the input pipeline works: the ops of its functions, what of their results is thrown away, and files of few records."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...trace.arrays import Float64
+from ..common import US_PER_MS
+from ..input.iterators import FILE_READERS
+from ..input.usage import slowest_below
+from ..names import base_name
+from .computing import op_line
+from .facts import RunFacts
+
+if TYPE_CHECKING:
+    from .run import Run
+
+MAPS = frozenset(("Map", "ParallelMap", "MapAndBatch"))
+_PY_FUNCS = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
+
+
+def input_ops(run: RunFacts) -> tuple[Float64, list[str]]:
+    """Time of their own of the ops that mapped functions run, in us, and their types."""
+    results = run.results
+    own_us = np.where(results.op_scopes.is_input, results.op_sums.self_us, 0.0)
+    rows = [k for k in np.flatnonzero(own_us > 0).tolist() if results.op_shares.type[k] != "Dataset"]
+    return own_us[rows], [results.op_shares.type[k] for k in rows]
+
+
+def runs_python(run: RunFacts) -> bool:
+    """Whether the costliest op of mapped functions is one that runs Python."""
+    own_us, kinds = input_ops(run)
+    return bool(len(own_us)) and kinds[int(own_us.argmax())] in _PY_FUNCS
+
+
+def input_work(run: RunFacts) -> float:
+    """How long the input works for all steps, of their time: its slowest stage, or functions on all cores, Python on one. Beside
+    other programs both take longer, and an input that works longer than the model computes keeps up with it nowhere."""
+    data, whole_ms = run.results.tf_data, float(run.results.steps.frame["step_time_ms"].sum())
+    if data.bottleneck_pipeline is None or not whole_ms or run.load is None:
+        return 0.0
+    own_us, kinds = input_ops(run)
+    in_python = np.isin(np.array(kinds, np.str_), _PY_FUNCS)
+    n_cores = min(run.load.quota or run.load.n_cores, run.load.n_cores)
+    functions_ms = max(float(own_us[in_python].sum()), float(own_us.sum()) / n_cores) / US_PER_MS
+    stage = data.iterators.iloc[int(data.bottleneck_pipeline["bottleneck"])]
+    stage_ms = 0.0 if stage["is_async"] else float(stage["self_time_ms"])
+    return float(max(functions_ms, stage_ms) / whole_ms)
+
+
+def kept_ratio(run: RunFacts) -> float:
+    """The share that filters behind the pipeline's map let through of what they judged; 1 without one."""
+    data = run.results.tf_data
+    pipeline = data.bottleneck_pipeline
+    if pipeline is None:
+        return 1.0
+    iterators = data.iterators
+    of_pipeline = iterators["pipeline"] == pipeline["id"]
+    for row in np.flatnonzero(of_pipeline & (iterators["name"].map(base_name) == "Filter")).tolist():  # a handful
+        below = iterators["name"].iloc[slowest_below(iterators, row)]
+        params = iterators["params"].iloc[row]
+        passed, filtered = (params.get(key) for key in ("passed", "filtered"))
+        if isinstance(passed, int) and isinstance(filtered, int) and any(base_name(one) in MAPS for one in below):
+            return passed / max(passed + filtered, 1)
+    return 1.0
+
+
+_CUTS = re.compile(r"(Strided)?Slice|Resize\w+|CropAndResize\w*")
+_ONLY_WHOLE = re.compile(r"Decode\w+|ReadFile|Parse\w+|PyFunc|EagerPyFunc")
+"""Ops of which only the result can be cut."""
+CUT = 0.5
+"""What keeps less of an element cuts it, and is too late behind so much of the work."""
+
+
+@dataclass(frozen=True)
+class LateCut:
+    """An op of a mapped function that throws away most of what the ops before it computed."""
+
+    words: str
+    """`the crop (train.py:7)`."""
+    kept: float
+    """Of the numbers of an element."""
+    work: float
+    """Of the functions' work what is done before it, and could be done behind it."""
+
+
+def late_cut(run: Run) -> LateCut | None:
+    """The cut behind most of the work of mapped functions."""
+    traced, shares = run.traced_ops, run.results.op_shares
+    if traced is None:
+        return None
+    is_own = run.results.op_scopes.is_input & (np.array(shares.type, np.str_) != "Dataset")
+    own_us, row = np.where(is_own, run.results.op_sums.self_us, 0.0), traced.row.to_numpy(np.int64)
+    movable = own_us * [_ONLY_WHOLE.fullmatch(kind) is None for kind in shares.type]
+    found = []
+    for op in np.flatnonzero((own_us > 0) & (row >= 0)).tolist():  # the ops of mapped functions
+        if _CUTS.fullmatch(shares.type[op]):
+            read, made = ((*of(int(row[op])), None)[0] or (0,) for of in (traced.input_shapes, traced.output_shapes))
+            kept = prod(made) / prod(read) if min(*read, *made) > 0 else 1.0
+            before = np.isin(row, traced.before([int(row[op])])) & (np.arange(len(row)) != op)
+            work = float(movable[before].sum() / own_us.sum())
+            kind = "crop" if "Slice" in shares.type[op] else "resize"
+            if kept <= CUT <= work:
+                found.append(LateCut(f"the {kind} ({op_line(run, op) or shares.name[op]})", kept, work))
+    return max(found, key=lambda one: one.work * (1 - one.kept), default=None)
+
+
+FEW_RECORDS = 2
+"""A file: of more, opening it matters less."""
+MANY_FILES = 20
+_OPENS = re.compile(r"FlatMap|(Parallel)?Interleave(V\d)?")
+
+
+def opens_many_files(run: Run) -> bool:
+    """Whether the slowest pipeline opens a file for a record or two: a reader is called once more for each, to find its end."""
+    data = run.results.tf_data
+    if data.bottleneck_pipeline is None:
+        return False
+    own = data.iterators[data.iterators["pipeline"] == data.bottleneck_pipeline["id"]].set_index("id")
+    for _, reader in own[own["name"].map(base_name).isin(FILE_READERS)].iterrows():  # a handful
+        n_calls = n_elements = int(reader["calls"])
+        above = int(reader["parent_id"])
+        while above in own.index and _OPENS.fullmatch(base_name(str(own["name"][above]))):
+            n_elements, above = min(n_elements, int(own["calls"][above])), int(own["parent_id"][above])
+        if n_calls - n_elements >= max(MANY_FILES, n_elements / FEW_RECORDS):
+            return True
+    return False
