@@ -268,8 +268,7 @@ def compilation(run: Run) -> Iterator[Advice]:
         return
     at = int(all_steps["compile_ms"].to_numpy().argmax())
     is_compiling = all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]
-    again = run.with_compiling
-    told = _compiled_again(again) or _made_anew(run) or _in_most(again) or _compiled_once(run, at, gain, share)
+    told = _made_anew(run) or _again(run.with_compiling) or _compiled_once(run, at, gain, share)
     yield advise(
         "compilation",
         told.title,
@@ -304,19 +303,31 @@ class _Compiling:
     place: str = ""
 
 
-def _compiled_again(run: Run) -> _Compiling | None:
-    """XLA compiles in many steps, and still does in the later half of them."""
+def _again(run: Run) -> _Compiling | None:
+    """XLA compiles in many steps, and still does in the later half of them; or most of the later ones trace or compile, which no
+    run before the capture spares them."""
     steps = run.steps
     again = np.flatnonzero(steps.wait_ms("compile") > 0.01 * steps.time_ms)
-    if not run.compiles_functions or len(again) < MIN_TRACES or len(run.traced.event) or again[-1] < len(steps) / 2:
+    n_later = np.count_nonzero(again >= len(steps) / 2)
+    of_xla = run.compiles_functions and len(again) >= MIN_TRACES and n_later and not len(run.traced.event)
+    part = steps.part("compile", _tracing_own_ms(run)[0] / max(len(steps), 1))
+    if not of_xla and (n_later <= len(steps) / 4 or part.ratio < MEDIUM_GAIN):
         return None
-    part = steps.part("compile", _tracing_own_ms(run)[0] / len(steps))
-    return _Compiling(
-        f"XLA compiles again in {len(again)} of {plural(len(steps), 'step')}, as it does for tensors of other shapes: "
-        f"{part}{_counting(run)}.",
-        Fix(ONE_SHAPE),
-        part.ratio,
-    )
+    told, fix = f"{len(again)} of {plural(len(steps), 'step')}", _NOTHING_ANEW
+    if of_xla:
+        told, fix = f"XLA compiles again in {told}, as it does for tensors of other shapes", Fix(ONE_SHAPE)
+    elif run.is_called_for_each_step:
+        told = f"{told} trace or compile anew, as Keras makes a pipeline in most"
+        fix = Fix(f"predict or evaluate is called for each batch, by a callback or the loop. {ONE_BATCH}")
+    else:
+        told = f"{told} trace or compile anew"
+    return _Compiling(f"{told}: {part}{_counting(run)}.", fix, part.ratio)
+
+
+_NOTHING_ANEW = Fix(
+    "Something in each step makes a graph anew: make functions, datasets and models once, before the loop, and pass "
+    "what changes as tensors of one shape."
+)
 
 
 def _made_anew(run: Run) -> _Compiling | None:
@@ -341,28 +352,6 @@ def _made_anew(run: Run) -> _Compiling | None:
     )
 
 
-def _in_most(run: Run) -> _Compiling | None:
-    """Most steps trace or compile, the last ones too: no run before the capture spares them that."""
-    steps = run.steps
-    again = np.flatnonzero(steps.wait_ms("compile") > 0.01 * steps.time_ms)
-    part = steps.part("compile", _tracing_own_ms(run)[0] / max(len(steps), 1))
-    if np.count_nonzero(again >= len(steps) / 2) <= len(steps) / 4 or part.ratio < MEDIUM_GAIN:
-        return None
-    calls_keras = run.is_called_for_each_step
-    return _Compiling(
-        f"{len(again)} of {plural(len(steps), 'step')} trace or compile anew: {part}{_counting(run)}"
-        f"{', as Keras makes a pipeline in most' if calls_keras else ''}.",
-        Fix(f"predict or evaluate is called for each batch, by a callback or the loop. {ONE_BATCH}")
-        if calls_keras
-        else _NOTHING_ANEW,
-        part.ratio,
-    )
-
-
-_NOTHING_ANEW = Fix(
-    "Something in each step makes a graph anew: make functions, datasets and models once, before the loop, and pass "
-    "what changes as tensors of one shape."
-)
 _AFTERWARDS = Fix(
     "Run two steps before the capture begins: it then holds what later steps take, and no tracing or compiling."
 )

@@ -198,7 +198,7 @@ def _place(source_map: SourceMap, frame: Int64) -> pd.DataFrame:
     return source_map.frames.iloc[frame][["file", "line"]]
 
 
-def _main_line(source_map: SourceMap, frame: Int64) -> tuple[int, ...] | None:
+def _main_line(source_map: SourceMap, frame: Int64) -> tuple[int, int] | None:
     """File and line at which the thread is most often while ops run: the call of the step."""
     if not len(frame):
         return None
@@ -206,7 +206,7 @@ def _main_line(source_map: SourceMap, frame: Int64) -> tuple[int, ...] | None:
     return int(counts.index[0][0]), int(counts.index[0][1])
 
 
-def _lines(source_map: SourceMap, frame: Int64, main: tuple[int, int] | None) -> tuple[CodeLine, ...]:
+def _lines(source_map: SourceMap, frame: Int64, main: tuple[int, ...] | None) -> tuple[CodeLine, ...]:
     if not len(frame):
         return ()
     counts = _place(source_map, frame).value_counts(sort=True)
