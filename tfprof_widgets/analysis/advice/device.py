@@ -101,8 +101,8 @@ def _reads_float_images(run: Run) -> bool:
 def _copying_ms(run: Run) -> float:
     """How long a step copies to the device, whatever runs beside that."""
     rows = copy_events(run, "h2d")
-    copying = Stretches.of(run.trace.start_ps[rows], run.trace.ends(rows))
-    return float(copying.within(run.steps.start_ps, run.steps.end_ps).mean()) / PS_PER_MS if len(rows) else 0.0
+    own = rows[run.entry[rows] >= 0]
+    return float(run.trace.duration_ps[own].sum()) / PS_PER_MS / max(len(run.steps), 1)
 
 
 def _copied_ahead(run: Run, copied_ms: float) -> Fix:
