@@ -32,7 +32,7 @@ from ..steps.spans import MIN_STEPS, kinds_of
 from .facts import OP_OVERHEAD_MS, StepPart
 from .input_rules import works_ahead
 from .loops import large_graph
-from .python_work import MIN_CALLS, CodeLine, top_line
+from .python_work import MIN_CALLS, ONE_BATCH, CodeLine, top_line
 from .run import FIXED, QUICK, fewer_calls
 
 if TYPE_CHECKING:
@@ -89,10 +89,6 @@ MIN_TRACES = 3
 """A function is traced once, and once more for a last, smaller batch; what comes after that is once too often."""
 MIN_MADE = 2
 """A function of the same name that is another object, traced by steps of the same kind, was made for the second loop anew."""
-ONE_BATCH = (
-    "Each call of predict or evaluate makes a pipeline of its own first, whatever the batch: model(x, training=False) "
-    "in a tf.function makes none."
-)
 PYTHON_STAYS = (
     "Python in it then runs while it is traced alone: what draws numbers with NumPy, counts, writes or needs values "
     "(float(), .numpy()) stays outside."

@@ -25,9 +25,8 @@ from ..card import (
 )
 from ..common import PS_PER_MS, milliseconds, number, percent, plural
 from ..steps.spans import MIN_STEPS
-from .calls import ONE_BATCH
 from .facts import StepPart
-from .python_work import MIN_LINE_SAMPLES, MOST_OF_STALL, CodeLine, top_line
+from .python_work import MIN_LINE_SAMPLES, MOST_OF_STALL, ONE_BATCH, CodeLine, top_line
 from .run import FIXED
 
 if TYPE_CHECKING:

@@ -252,6 +252,10 @@ def _function(source_map: SourceMap, file: int, line: int, text: list[str]) -> s
     return enclosing_function(text, line) or str(rows["function"].iloc[0])
 
 
+ONE_BATCH = (
+    "Each call of predict or evaluate makes a pipeline of its own first, whatever the batch: model(x, training=False) "
+    "in a tf.function makes none."
+)
 MIN_CALL_SAMPLES = 8
 """Of one function in all steps, or of fewer samples all"""
 FEW_SAMPLES = 3
