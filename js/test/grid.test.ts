@@ -61,7 +61,7 @@ describe("a table", () => {
     expect(grid.element.querySelector('[aria-sort="ascending"]')?.textContent).toBe("N");
     head("name")?.click();
     expect(shown()).toEqual(["c", "b", "a"]);
-    expect(grid.shown().map(({ name }) => name)).toEqual(shown());
+    expect(grid.shown.map(({ name }) => name)).toEqual(shown());
   });
 
   it("holds only the rows in sight, and says how many there are", () => {
@@ -97,9 +97,9 @@ describe("a table", () => {
     drag("pointermove", 140);
     drag("pointerup", 140);
     drag("pointermove", 300);
-    expect(grid.columnWidth("n")).toBe(100);
+    expect(grid.sheet.columnWidth("n")).toBe(100);
     drag("dblclick", 100);
-    expect(grid.columnWidth("n")).toBe(60);
+    expect(grid.sheet.columnWidth("n")).toBe(60);
   });
 
   it("says what it is without rows", () => {

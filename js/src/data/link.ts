@@ -5,7 +5,7 @@
  * does not flood the kernel. Hover stays in the page: it changes with every move of the mouse.
  */
 
-import { type AnyModel, atEnd, guarded, type Host } from "./widget";
+import { type AnyModel, atEnd, type Host, Listeners, ofPage } from "./widget";
 
 export class LateSave {
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -37,18 +37,12 @@ type TimeRange = readonly [number, number];
 type LinkField = "time_range" | "whole_capture" | "selection" | "hover" | "step" | "host";
 
 const SAVE_AFTER_MS = 150;
-const HOVER_KEY = Symbol.for("tfprof_widgets.hover");
 
-/** One target per LinkModel and page: module scope is not shared between widgets. */
+/** One target per LinkModel and page. */
 function hoverBus(ref: string): EventTarget & { value?: string } {
-  const page = globalThis as unknown as Record<symbol, Map<string, EventTarget> | undefined>;
-  page[HOVER_KEY] ??= new Map();
-  const buses = page[HOVER_KEY];
-  let bus = buses.get(ref);
-  if (!bus) {
-    bus = new EventTarget();
-    buses.set(ref, bus);
-  }
+  const buses = ofPage("hover", () => new Map<string, EventTarget>());
+  const bus = buses.get(ref) ?? new EventTarget();
+  buses.set(ref, bus);
   return bus;
 }
 
@@ -76,7 +70,7 @@ type Values = { [F in LinkField]: ReturnType<(typeof READ)[F]> };
 
 export class Link {
   readonly #values: Values;
-  readonly #listeners = new Map<LinkField, Set<() => void>>();
+  readonly #listeners = new Map<LinkField, Listeners>();
   readonly #saved: LateSave;
   readonly #bus: EventTarget & { value?: string };
 
@@ -147,22 +141,15 @@ export class Link {
 
   /** Calls `listener` after the field's value has changed, whoever changed it; never twice for one value. */
   on(field: LinkField, listener: () => void, signal: AbortSignal) {
-    if (signal.aborted) return;
-    let listeners = this.#listeners.get(field);
-    if (!listeners) {
-      listeners = new Set();
-      this.#listeners.set(field, listeners);
-    }
-    const own = listeners;
-    const told = guarded(listener, signal);
-    own.add(told);
-    atEnd(signal, () => own.delete(told));
+    const listeners = this.#listeners.get(field) ?? new Listeners();
+    this.#listeners.set(field, listeners);
+    listeners.add(listener, signal);
   }
 
   #take(field: LinkField, value: unknown) {
     if (same(value, this.#values[field])) return;
     (this.#values as Record<string, unknown>)[field] = value;
-    for (const listener of [...(this.#listeners.get(field) ?? [])]) listener();
+    this.#listeners.get(field)?.tell();
   }
 }
 

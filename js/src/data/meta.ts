@@ -287,10 +287,7 @@ export interface TraceMeta {
   is_summed?: boolean;
 }
 
-export interface HloGraphMeta {
-  readonly name: string;
-  readonly module: string;
-  readonly category: string;
+export interface HloGraphMeta extends Readonly<Record<"name" | "module" | "category", string>> {
   /** Of the whole capture. */
   readonly self_us: number;
   /** The framework ops that it stands for, and in which proportion. */
@@ -320,31 +317,25 @@ export interface FailureTable {
   readonly rows: readonly FailureRow[];
 }
 
-export interface FailureRow {
+export interface FailureRow extends Readonly<Record<"bytes" | "ratio" | "count" | "n_ops", number>> {
   readonly name: string;
   readonly full: string;
   /** Shape of the largest tensor, or the text of the line. */
   readonly detail: string;
-  readonly bytes: number;
-  readonly ratio: number;
-  readonly count: number;
   /** Names of ops to select, as many as there is room for, of `n_ops`. */
   readonly ops: readonly string[];
-  readonly n_ops: number;
 }
 
 /** A failed allocation; null for what is not known. `MemoryFailure` in Python tells what each field is. */
-export interface MemoryFailureMeta {
-  readonly sentence: string;
-  readonly message: string;
-  readonly requested_bytes: number | null;
-  readonly in_use_bytes: number | null;
-  readonly capacity_bytes: number | null;
-  readonly largest_free_bytes: number | null;
-  readonly fragmentation_ratio: number | null;
-  readonly allocator: string;
+export interface MemoryFailureMeta
+  extends Readonly<Record<"sentence" | "message" | "allocator", string>>,
+    Readonly<
+      Record<
+        "requested_bytes" | "in_use_bytes" | "capacity_bytes" | "largest_free_bytes" | "fragmentation_ratio" | "at_ps",
+        number | null
+      >
+    > {
   readonly step: number;
-  readonly at_ps: number | null;
   readonly tables: readonly FailureTable[];
   readonly actions: readonly { readonly words: string; readonly code: string; readonly detail: string }[];
 }
@@ -387,13 +378,10 @@ export interface Coded {
   readonly codes: readonly number[];
 }
 
-export interface StructureMeta {
+export interface StructureMeta extends Readonly<Record<"types" | "devices" | "shapes", Coded>> {
   /** Why there is nothing else. */
   readonly problem?: string;
   readonly names: readonly string[];
-  readonly types: Coded;
-  readonly devices: Coded;
-  readonly shapes: Coded;
   /** For each op its row of `scopes` and of `frames`. */
   readonly scope: readonly number[];
   readonly frame: readonly number[];

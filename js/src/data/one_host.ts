@@ -10,7 +10,7 @@ import type { Link } from "./link";
 import type { MemoryFailureMeta, OverviewMeta, TraceMeta } from "./meta";
 import { EMPTY_TABLE, type Table, type TypedArray } from "./pack";
 import type { TraceData } from "./store";
-import { atEnd, guarded } from "./widget";
+import { Listeners } from "./widget";
 
 const NONE = -1;
 
@@ -66,11 +66,7 @@ const PARTS: Readonly<
   kernel_step_totals: { by: "host", of: "hosts" },
   top_ops: { by: "host", of: "hosts" },
   iterator_calls: { by: "pipeline", of: "pipelines", counts: { pipeline: "pipelines", root: "rows" } },
-  memory: {
-    by: "allocator",
-    of: "allocators",
-    counts: { allocator: "allocators", freed_at: "rows", step: "steps" },
-  },
+  memory: { by: "allocator", of: "allocators", counts: { allocator: "allocators", freed_at: "rows", step: "steps" } },
 };
 
 /** The part of a trace that one host recorded. Each table is made when it is first asked for, and again when it grew. */
@@ -231,7 +227,7 @@ export class OneHost {
   readonly data: TraceData;
   #tables: HostTables | null = null;
   #meta: TraceMeta;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
 
   constructor(
     readonly wholeLink: Link,
@@ -263,7 +259,7 @@ export class OneHost {
   }
 
   tell(): void {
-    for (const listener of [...this.#listeners]) listener();
+    this.#listeners.tell();
   }
 
   #linkOf(ignoresRange: boolean): Link {
@@ -304,10 +300,7 @@ export class OneHost {
           listener();
         };
         whole.onTables(renewed, signal, names);
-        if (signal.aborted) return;
-        const told = guarded(listener, signal);
-        this.#listeners.add(told);
-        atEnd(signal, () => this.#listeners.delete(told));
+        this.#listeners.add(listener, signal);
       },
     });
   }

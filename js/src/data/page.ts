@@ -1,25 +1,18 @@
 /** Pages without a kernel, by nbconvert (whose manager comes from a network: no view may depend on it) or exported. */
 
-import { atEnd, loader, makeHost, notePage, type SavedModels } from "./widget";
+import { atEnd, loader, makeHost, modelId, notePage, ofPage, reasonOf, type SavedModels } from "./widget";
 
 interface Drawn {
   readonly view: string;
 }
 
-const DRAWN = Symbol.for("tfprof_widgets.drawn");
 const EVENT = "tfprof_widgets.drawn";
-
-/** On globalThis, as each script has its own copy of this module. */
-function drawn(): Set<Drawn> {
-  const page = globalThis as unknown as Record<symbol, Set<Drawn> | undefined>;
-  page[DRAWN] ??= new Set();
-  return page[DRAWN];
-}
+const drawn = () => ofPage("drawn", () => new Set<Drawn>());
 
 /** A view of `kind` is being drawn from `data` ("anywidget:<id>" or "IPY_MODEL_<id>") until `signal`; the page may show it again. */
 export function noteDrawn(kind: string, data: unknown, signal: AbortSignal): void {
   if (signal.aborted) return;
-  const own = { view: `${kind} ${String(data).replace(/^(anywidget:|IPY_MODEL_)/, "")}` };
+  const own = { view: `${kind} ${modelId(String(data))}` };
   drawn().add(own);
   atEnd(signal, () => drawn().delete(own));
   globalThis.dispatchEvent(new Event(EVENT));
@@ -56,7 +49,7 @@ export async function drawSavedWidgets(page: Document, models: SavedModels): Pro
       await (await host.getWidget(id)).render({ el });
     } catch (error) {
       el.setAttribute("role", "alert");
-      el.textContent = `This view could not be drawn: ${error instanceof Error ? error.message : String(error)}`;
+      el.textContent = `This view could not be drawn: ${reasonOf(error)}`;
     }
   };
   await Promise.all([...page.querySelectorAll(VIEW)].map(draw));

@@ -9,8 +9,17 @@
 import { GrowingTable, numbers, type Span } from "./columns";
 import { BYTES_PER_EVENT, Events } from "./events";
 import type { TraceMeta } from "./meta";
-import { EMPTY_TABLE, fromBase64, type Inflater, newInflater, type Pack, parsePack, type Table } from "./pack";
-import { type AnyModel, atEnd, guarded, type Host, wholeTraits } from "./widget";
+import {
+  EMPTY_TABLE,
+  fromBase64,
+  type Inflater,
+  newInflater,
+  type Pack,
+  parsePack,
+  type Table,
+  type TypedArray,
+} from "./pack";
+import { type AnyModel, atEnd, type Host, Listeners, ofPage, wholeTraits } from "./widget";
 
 export interface Reply {
   readonly message: Readonly<Record<string, unknown>>;
@@ -202,16 +211,8 @@ class Sections {
   ) {
     for (const [name, { n_rows, n_parts, is_here }] of Object.entries(meta.sections ?? {})) {
       if (BY_TILE.includes(name)) continue;
-      const isWhole = is_here || n_parts === 0;
-      this.#sections.set(name, {
-        nRows: n_rows,
-        nParts: n_parts,
-        parts: new Map(),
-        nPlaced: 0,
-        columns: null,
-        list: null,
-        isWhole,
-      });
+      const section = { nRows: n_rows, nParts: n_parts, parts: new Map(), nPlaced: 0, columns: null, list: null };
+      this.#sections.set(name, { ...section, isWhole: is_here || n_parts === 0 });
     }
   }
 
@@ -326,10 +327,8 @@ class TileStats {
     const tile = events.tileOf(position);
     const { stats, offset } = await this.#opened(tile);
     const k = events.ordinalOf(tile, position);
-    const columns = Object.entries(stats.columns).map(([name, values]) => [
-      name,
-      values.subarray(offset[k], offset[k + 1]),
-    ]);
+    const own = (values: TypedArray) => values.subarray(offset[k], offset[k + 1]);
+    const columns = Object.entries(stats.columns).map(([name, values]) => [name, own(values)]);
     return { n: k < 0 ? 0 : offset[k + 1] - offset[k], columns: Object.fromEntries(columns) };
   }
 
@@ -404,11 +403,8 @@ const EVENT_TABLES = ["events", "runs", "flows_out", "flows_in"];
 
 type Change = "tables" | "progress" | "tiles" | "names" | "problem";
 
-export interface EventsState {
+export interface EventsState extends Readonly<Record<"isOffline" | "isFull" | "hasKernel", boolean>> {
   readonly problem: string;
-  readonly isOffline: boolean;
-  readonly isFull: boolean;
-  readonly hasKernel: boolean;
 }
 
 /** So long a kernel may take to send what a page has only a window of. */
@@ -421,7 +417,7 @@ export class TraceData {
   problem = "";
   /** There is no kernel, and never will be, as in an exported page. */
   readonly isOffline: boolean;
-  readonly #listeners = new Set<(change: Change, name: string) => void>();
+  readonly #listeners = new Listeners<[change: Change, name: string]>();
   readonly #transport: Transport;
   readonly #inflater: Inflater = newInflater();
   readonly #stats = new TileStats(this.#inflater);
@@ -489,20 +485,14 @@ export class TraceData {
   }
 
   onChange(listener: () => void, signal: AbortSignal) {
-    this.#listen(() => listener(), signal);
+    this.#listeners.add(() => listener(), signal);
   }
   /** Calls `listener` when a table or list (of those named, if any are) became whole that was not before. */
   onTables(listener: () => void, signal: AbortSignal, names: readonly string[] = []) {
-    this.#listen((change, name) => {
+    this.#listeners.add((change, name) => {
       const isMeant = names.length === 0 || name === "window" || names.includes(name);
       if (change === "tables" && isMeant) listener();
     }, signal);
-  }
-  #listen(listener: (change: Change, name: string) => void, signal: AbortSignal) {
-    if (signal.aborted) return;
-    const told = guarded(listener, signal);
-    this.#listeners.add(told);
-    atEnd(signal, () => this.#listeners.delete(told));
   }
 
   /** Resolves when the tables and lists are whole, or when a capped page holds no more of them than their window. */
@@ -521,12 +511,13 @@ export class TraceData {
 
   #when(isSo: () => boolean): Promise<void> {
     return new Promise((resolve) => {
-      const listener = () => {
+      const end = new AbortController();
+      const look = () => {
         if (!isSo()) return;
-        this.#listeners.delete(listener);
+        end.abort();
         resolve();
       };
-      this.#listeners.add(listener);
+      this.#listeners.add(look, end.signal);
       this.#transport.pump();
     });
   }
@@ -641,7 +632,7 @@ export class TraceData {
   }
 
   #notify(change: Change, name = "") {
-    for (const listener of [...this.#listeners]) listener(change, name);
+    this.#listeners.tell(change, name);
   }
 
   #lacks(key: string): boolean {
@@ -654,25 +645,16 @@ export class TraceData {
     if (!this.meta) return "";
     const isFree = (key: string) =>
       !this.#refused.has(key) && !this.#decoding.has(key) && !this.#transport.isAsked(key);
-    const ofSection = (name: string) => this.#sections.missing(name).find(isFree) ?? "";
+    const firstOf = (names: Iterable<string>) =>
+      [...names].flatMap((name) => this.#sections.missing(name)).find(isFree) ?? "";
     const tile = this.#nextTile(isFree, true);
     if (tile !== "" && this.#nOnScreen <= FEW_TILES) return tile;
     for (const stats of this.#wantedStats) if (isFree(`stats:${stats}`)) return `stats:${stats}`;
-    for (const name of this.#needed) {
-      const key = ofSection(name);
-      if (key !== "") return key;
-    }
-    if (tile !== "") return tile;
-    const names = ofSection("names");
-    if (names !== "") return names;
-    if (this.#isOverBudget) return "";
-    const outward = this.#nextTile(isFree, false);
-    if (outward !== "") return outward;
-    for (const name of this.#sections.names) {
-      const key = ofSection(name);
-      if (key !== "") return key;
-    }
-    return this.#nextStats(isFree);
+    const needed = firstOf(this.#needed);
+    if (needed !== "") return needed;
+    const shown = tile || firstOf(["names"]);
+    if (shown !== "" || this.#isOverBudget) return shown;
+    return this.#nextTile(isFree, false) || firstOf(this.#sections.names) || this.#nextStats(isFree);
   }
 
   get #nOnScreen(): number {
@@ -743,14 +725,6 @@ function readOps(meta: TraceMeta, table: Table | undefined) {
   });
 }
 
-const STORES_KEY = Symbol.for("tfprof_widgets.data");
-
-function stores(): Map<string, TraceData> {
-  const page = globalThis as unknown as Record<symbol, Map<string, TraceData> | undefined>;
-  page[STORES_KEY] ??= new Map();
-  return page[STORES_KEY];
-}
-
 export async function connectData(host: Host, ref: string, signal: AbortSignal): Promise<TraceData> {
   const model = await host.getModel(ref, { signal });
   signal.throwIfAborted();
@@ -762,7 +736,7 @@ export async function connectData(host: Host, ref: string, signal: AbortSignal):
 }
 
 function acquire(id: string, model: AnyModel, ref: string, signal: AbortSignal): TraceData {
-  const all = stores();
+  const all = ofPage("data", () => new Map<string, TraceData>());
   const store = all.get(id) ?? new TraceData(model, ref);
   all.set(id, store);
   store.nViews += 1;

@@ -73,6 +73,39 @@ export function guarded<A extends unknown[]>(fn: (...args: A) => unknown, signal
   };
 }
 
+/** Who is told of changes, each until a signal, with errors shown. */
+export class Listeners<A extends unknown[] = []> {
+  readonly #all = new Set<(...args: A) => void>();
+
+  add(listener: (...args: A) => void, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    const told = guarded(listener, signal);
+    this.#all.add(told);
+    atEnd(signal, () => this.#all.delete(told));
+  }
+
+  tell(...args: A): void {
+    for (const listener of [...this.#all]) listener(...args);
+  }
+
+  clear(): void {
+    this.#all.clear();
+  }
+}
+
+/** What a page has once, though each script in it has its own copy of this module; forgotten, it is made again. */
+export function ofPage<T>(name: string, make: (forget: () => void) => T): T {
+  const page = globalThis as unknown as Record<symbol, T | undefined>;
+  const key = Symbol.for(`tfprof_widgets.${name}`);
+  page[key] ??= make(() => void delete page[key]);
+  return page[key];
+}
+
+/** What an error says. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 type Traits = (name: string) => unknown;
 
 type State = Readonly<Record<string, unknown>>;
@@ -80,14 +113,9 @@ type Find = (id: string) => State | undefined;
 
 /** In a page, whose JSON has no "<". */
 const STATE = /widget-state\+json">([^<]*)/;
-const PAGES = Symbol.for("tfprof_widgets.pages");
 
-/** What finds a model in the page of an output, one for each. On globalThis, as each script has its own copy of this module. */
-function pages(): Set<Find> {
-  const all = globalThis as unknown as Record<symbol, Set<Find> | undefined>;
-  all[PAGES] ??= new Set();
-  return all[PAGES];
-}
+/** What finds a model in the page of an output, one for each. */
+const pages = () => ofPage("pages", () => new Set<Find>());
 
 /** Lets views find what is in the page that an output holds, in sight or not, for as long as the front end has that output. */
 export function notePage(holder: HTMLElement): void {
@@ -103,11 +131,7 @@ export function notePage(holder: HTMLElement): void {
 }
 
 function keptState(id: string): State | undefined {
-  for (const find of pages()) {
-    const found = find(id);
-    if (found) return found;
-  }
-  return undefined;
+  return [...pages()].map((find) => find(id)).find(Boolean);
 }
 
 const isEmpty = (value: unknown) => value === "" || (Array.isArray(value) && value.length === 0);
@@ -123,7 +147,7 @@ function ask(model: AnyModel): void {
 
 /** The traits of a model; where `large` is empty, once the page that has it or the kernel gave it. */
 export async function wholeTraits(model: AnyModel, ref: string, large: string): Promise<Traits> {
-  const id = ref.replace(/^(anywidget:|IPY_MODEL_)/, "");
+  const id = modelId(ref);
   for (let waited = 0; isEmpty(model.get(large)) && waited < WAIT_MS; waited += LOOK_MS) {
     const kept = keptState(id);
     if (kept) return (name) => (isEmpty(model.get(name)) ? kept[name] : model.get(name));
@@ -146,13 +170,12 @@ type Run<T> = (script: Script, traits: Traits) => T | Promise<T>;
  */
 export function runOnce<T>(model: AnyModel, ref: string, run: Run<T>): Promise<T> {
   const name = `${String(model.get("name"))} ${String(model.get("version"))}`;
-  const page = globalThis as unknown as Record<symbol, Promise<T> | undefined>;
-  const key = Symbol.for(`tfprof_widgets.${name}`);
-  page[key] ??= start(model, ref, name, run).catch((error: unknown) => {
-    page[key] = undefined;
-    throw error;
-  });
-  return page[key];
+  return ofPage(name, (forget) =>
+    start(model, ref, name, run).catch((error: unknown) => {
+      forget();
+      throw error;
+    }),
+  );
 }
 
 async function start<T>(model: AnyModel, ref: string, name: string, run: Run<T>): Promise<T> {
@@ -269,9 +292,7 @@ export function makeModel(state: Record<string, unknown>): AnyModel {
 }
 
 /** "anywidget:<id>" and "IPY_MODEL_<id>" both name a model. */
-function modelId(ref: string): string {
-  return ref.replace(/^(anywidget:|IPY_MODEL_)/, "");
-}
+export const modelId = (ref: string) => ref.replace(/^(anywidget:|IPY_MODEL_)/, "");
 
 /** Resolves references among saved models; `widget` draws those that have a view. */
 export function makeHost(saved: SavedModels, widget: WidgetModule): Host {
@@ -317,7 +338,7 @@ export const loader: WidgetModule = {
     } catch (error) {
       if (signal.aborted) return;
       el.setAttribute("role", "alert");
-      el.textContent = `This view cannot be drawn: ${error instanceof Error ? error.message : String(error)}`;
+      el.textContent = `This view cannot be drawn: ${reasonOf(error)}`;
     }
     return () => end.abort();
   },

@@ -26,12 +26,10 @@ interface LevelSource {
 }
 
 /** One frame: all x are relative to the left edge of the plot (the context is translated there), all times in ps. */
-export interface Frame {
+export interface Frame
+  extends Readonly<Record<"width" | "labelWidth" | "height" | "scrollTop" | "tracksBottom", number>> {
   readonly ctx: CanvasRenderingContext2D;
   readonly palette: Palette;
-  readonly width: number;
-  readonly labelWidth: number;
-  readonly height: number;
   readonly view: Span;
   readonly bounds: Span;
   readonly uncaptured: readonly Span[];
@@ -54,12 +52,10 @@ export interface Frame {
   readonly layouts: RowLayouts;
   readonly runs: RunBuffer;
   readonly layout: TrackLayout;
-  readonly scrollTop: number;
   /** A height of the content -> in the canvas, pinned or not. */
   readonly yOf: (y: number) => number;
   /** Where the tracks of this pass begin: those that are not pinned under those that are. */
   readonly tracksTop: number;
-  readonly tracksBottom: number;
   readonly range: Span | null;
   readonly rangeLabel: string;
   readonly flags: readonly Span[];

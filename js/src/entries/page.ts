@@ -1,6 +1,6 @@
 /** A page that holds the state of widgets and no kernel -> has the bundle in that state draw them, once a page. */
 
-import { loadBundle, makeModel, type SavedModels } from "../data/widget";
+import { loadBundle, makeModel, reasonOf, type SavedModels } from "../data/widget";
 
 const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
 const DRAWN = Symbol.for("tfprof_widgets.saved_page");
@@ -19,7 +19,7 @@ async function start(): Promise<void> {
   } catch (error) {
     const words = document.createElement("p");
     words.setAttribute("role", "alert");
-    words.textContent = `This page could not be drawn: ${error instanceof Error ? error.message : String(error)}`;
+    words.textContent = `This page could not be drawn: ${reasonOf(error)}`;
     document.body.append(words);
   }
 }

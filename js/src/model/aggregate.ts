@@ -38,26 +38,17 @@ abstract class Stepwise {
   }
 }
 
-interface Sums {
-  readonly count: Float64Array;
-  readonly total: Float64Array;
-  readonly self: Float64Array;
-  readonly whole: Float64Array;
-  readonly least: Float64Array;
+interface Sums extends Readonly<Record<"count" | "total" | "self" | "whole" | "least", Float64Array>> {
   readonly longest: Int32Array;
 }
 
 type TileTotals = Sums & { readonly names: Int32Array };
 
 function newSums(n: number): Sums {
-  return {
-    count: new Float64Array(n),
-    total: new Float64Array(n),
-    self: new Float64Array(n),
-    whole: new Float64Array(n),
-    least: new Float64Array(n).fill(Number.POSITIVE_INFINITY),
-    longest: new Int32Array(n).fill(-1),
-  };
+  const [count, total, self, whole, least] = [0, 0, 0, 0, Number.POSITIVE_INFINITY].map((value) =>
+    new Float64Array(n).fill(value),
+  );
+  return { count, total, self, whole, least, longest: new Int32Array(n).fill(-1) };
 }
 
 class Accumulator {
@@ -119,16 +110,10 @@ class Accumulator {
   }
 }
 
-export interface NameTotals {
-  readonly name: number;
-  readonly count: number;
-  readonly totalPs: number;
-  readonly selfPs: number;
-  readonly meanPs: number;
+export interface NameTotals
+  extends Readonly<Record<"name" | "count" | "totalPs" | "selfPs" | "meanPs" | "maxPs" | "longest", number>> {
   /** Of the shortest and of the longest slice, as a whole, and the position of the longest. */
   readonly minPs: number;
-  readonly maxPs: number;
-  readonly longest: number;
 }
 
 /** Totals of pieces of time that lie in a span as a whole, which several aggregates may share. */
@@ -276,8 +261,7 @@ export class Aggregate extends Stepwise {
   }
 
   rows(): NameTotals[] {
-    const { names } = this.#sum;
-    return names.map((name) => this.#row(name));
+    return this.#sum.names.map((name) => this.#row(name));
   }
 
   /** Totals of one name in the span, null where it does not occur. */
@@ -711,21 +695,14 @@ export function finishFlame(tree: FlameTree): Flame {
   return { tree, self, offset, children };
 }
 
-export interface FlameRect {
+export interface FlameRect extends Readonly<Record<"ps" | "level" | "x0" | "x1", number>> {
   /** Of a rest the node that it is inside. */
   readonly node: number;
   /** How many nodes are too narrow to be drawn one by one; 0 for a node itself. */
   readonly nRest: number;
-  readonly ps: number;
-  readonly level: number;
-  readonly x0: number;
-  readonly x1: number;
 }
 
-interface Draft {
-  readonly node: number;
-  readonly nRest: number;
-  readonly ps: number;
+interface Draft extends Readonly<Record<"node" | "nRest" | "ps", number>> {
   readonly children: Draft[];
 }
 

@@ -70,10 +70,7 @@ export const keyOf = (kind: "plane" | "line" | "fold" | "counter" | "host", id: 
 export const MOST_DOCKED = 3;
 export const COUNTERS = "counters";
 
-export interface Arrangement {
-  readonly closedPlanes: Set<number>;
-  readonly openHosts: Set<number>;
-  readonly closedHosts: Set<number>;
+export interface Arrangement extends Readonly<Record<"closedPlanes" | "openHosts" | "closedHosts", Set<number>>> {
   /** Planes whose lines that did little are shown. */
   readonly openFolds: Set<number>;
   /** Lines shown with all their depths. */

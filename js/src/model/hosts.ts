@@ -270,17 +270,14 @@ function meanOf(rows: readonly Float64Array[]): number {
 }
 
 /** Cell (r, c) is `value[r * nColumns + c]`, the largest of those that it stands for. */
-export interface HostGrid {
+export interface HostGrid extends Readonly<Record<"step" | "firstPlace" | "firstStep", Int32Array>> {
   readonly nRows: number;
   readonly nColumns: number;
   readonly value: Float32Array;
   /** Host and aligned step of the largest value of a cell. */
   readonly host: Int32Array;
-  readonly step: Int32Array;
   /** Row r holds the places [firstPlace[r], firstPlace[r + 1]) of `order`, column c the steps [firstStep[c], ...). */
   readonly order: readonly number[];
-  readonly firstPlace: Int32Array;
-  readonly firstStep: Int32Array;
 }
 
 /** A value of every row of `worker_steps`, which go by step, as a matrix that goes by host. */

@@ -14,10 +14,7 @@ export function namesOf(node: IteratorNode): readonly string[] {
 /** A call longer than this keeps its consumer waiting, ps. */
 const SLOW_CALL_PS = 50e6;
 
-export interface NodeStats {
-  readonly calls: Float64Array;
-  readonly totalPs: Float64Array;
-  readonly selfPs: Float64Array;
+export interface NodeStats extends Readonly<Record<"calls" | "totalPs" | "selfPs", Float64Array>> {
   /** The part of the self time for which the step waited; of first fetches nothing counts, unless there are only those. */
   readonly waitPs: Float64Array;
   /** When the first call began; Infinity without calls. */
@@ -91,13 +88,9 @@ export function executions(calls: Table, pipeline: number, range: RangePs): numb
   return found.sort((a, b) => duration[b] - duration[a] || start[a] - start[b]);
 }
 
-export interface Latency {
-  readonly nCalls: number;
-  readonly nSlow: number;
+export interface Latency extends Readonly<Record<"nCalls" | "nSlow" | "min" | "max", number>> {
   /** ps; NaN without calls. */
   readonly avg: number;
-  readonly min: number;
-  readonly max: number;
 }
 
 export function latencyOf(calls: Table, ranked: readonly number[]): Latency {
@@ -137,23 +130,15 @@ export interface PlacedNode {
   readonly y: number;
 }
 
-export interface Placed {
+export interface Placed extends Readonly<Record<"nodeWidth" | "width" | "height", number>> {
   readonly nodes: readonly PlacedNode[];
   /** Per node the arrow to its parent as points of a path with right angles; null for a root. */
   readonly arrows: readonly (readonly (readonly [number, number])[] | null)[];
-  readonly nodeWidth: number;
-  readonly width: number;
-  readonly height: number;
 }
 
-export interface GraphSize {
-  readonly width: number;
-  readonly nodeHeight: number;
-  readonly gap: number;
-  readonly rowGap: number;
-  readonly minNodeWidth: number;
-  readonly maxNodeWidth: number;
-}
+export type GraphSize = Readonly<
+  Record<"width" | "nodeHeight" | "gap" | "rowGap" | "minNodeWidth" | "maxNodeWidth", number>
+>;
 
 /** Places the nodes; `parents[i]` is the node that consumes node i, -1 for a root. Wider than `size.width` only when it must be. */
 export function placeGraph(parents: readonly number[], size: GraphSize): Placed {
@@ -226,14 +211,11 @@ function arrow(
       ] as const);
 }
 
-export interface InputOp {
+export interface InputOp extends Readonly<Record<"count" | "totalPs" | "waitPs", number>> {
   readonly name: string;
   readonly category: string;
-  readonly count: number;
-  readonly totalPs: number;
   /** Without the iterators that it takes its elements from, for which it waits; NaN where that is not known. */
   readonly workPs: number;
-  readonly waitPs: number;
   /** Of the work of all input ops. */
   readonly workRatio: number;
 }
@@ -257,14 +239,8 @@ export function inputOps(meta: TraceMeta, table: Tables, scope: Scope): InputOp[
     const workMs = inRange ? inRange(name) / 1e9 : scope === null ? whole : (steady ?? Number.NaN);
     // What is no iterator has no other one to wait for.
     const workPs = whole === undefined ? Math.max(0, totals.selfPs[op]) : ((workMs ?? 0) * 1e9) / (totals.nSteps ?? 1);
-    rows.push({
-      name,
-      category,
-      count,
-      totalPs,
-      workPs,
-      waitPs: whole === undefined ? 0 : Math.max(0, totalPs - workPs),
-    });
+    const waitPs = whole === undefined ? 0 : Math.max(0, totalPs - workPs);
+    rows.push({ name, category, count, totalPs, workPs, waitPs });
   });
   const sum = rows.reduce((all, row) => all + (row.workPs || 0), 0) || 1;
   return rows

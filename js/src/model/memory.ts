@@ -56,10 +56,7 @@ export function envelope(events: MemoryEvents, t0: number, t1: number, nColumns:
 
 function pushExtremes(events: MemoryEvents, from: number, to: number, rows: number[]): void {
   const { stack, heap, fragmentation } = events;
-  let low = from;
-  let high = from;
-  let calm = from;
-  let rough = from;
+  let [low, high, calm, rough] = [from, from, from, from];
   for (let i = from + 1; i < to; i++) {
     const used = stack[i] + heap[i];
     if (used < stack[low] + heap[low]) low = i;
@@ -99,16 +96,9 @@ export function rowAt(events: MemoryEvents, timePs: number): number {
   return row < events.begin ? -1 : row;
 }
 
-export interface LiveGroup {
-  /** Name ids; -1 unknown. `op` is -2 for the remainder and -3 for the stack. */
-  readonly op: number;
-  readonly region: number;
-  readonly dtype: number;
-  readonly shape: number;
-  readonly count: number;
-  readonly allocatedBytes: number;
-  readonly requestedBytes: number;
-}
+type Counts = "count" | "allocatedBytes" | "requestedBytes";
+/** Name ids; -1 unknown. `op` is -2 for the remainder and -3 for the stack. */
+export type LiveGroup = Readonly<Record<"op" | "region" | "dtype" | "shape" | Counts, number>>;
 
 export const REMAINDER = -2;
 export const STACK = -3;
@@ -127,23 +117,13 @@ export function liveAt(events: MemoryEvents, row: number): LiveGroup[] {
     if (events.isFree[i] || (events.freedAt[i] >= 0 && events.freedAt[i] <= row)) continue;
     if (events.session[i] !== events.session[now]) continue;
     explained += events.allocated[i];
-    const key = `${events.op[i]},${events.region[i]},${events.dtype[i]},${events.shape[i]}`;
-    const group = groups.get(key);
-    if (group === undefined) {
-      groups.set(key, {
-        op: events.op[i],
-        region: events.region[i],
-        dtype: events.dtype[i],
-        shape: events.shape[i],
-        count: 1,
-        allocatedBytes: events.allocated[i],
-        requestedBytes: events.requested[i],
-      });
-    } else {
-      group.count += 1;
-      group.allocatedBytes += events.allocated[i];
-      group.requestedBytes += events.requested[i];
-    }
+    const [op, region, dtype, shape] = [events.op[i], events.region[i], events.dtype[i], events.shape[i]];
+    const key = `${op},${region},${dtype},${shape}`;
+    const group = groups.get(key) ?? { op, region, dtype, shape, count: 0, allocatedBytes: 0, requestedBytes: 0 };
+    groups.set(key, group);
+    group.count += 1;
+    group.allocatedBytes += events.allocated[i];
+    group.requestedBytes += events.requested[i];
   }
   const unknown = { region: -1, dtype: -1, shape: -1, count: 1 };
   const stack = events.stack[now];
@@ -245,18 +225,9 @@ export function stepCurves(
   return curves;
 }
 
-export interface MemoryStep {
-  readonly step: number;
-  readonly session: number;
-  readonly startPs: number;
-  readonly endPs: number;
-  readonly peakBytes: number;
-  readonly peakAtPs: number;
-  readonly startBytes: number;
-  readonly endBytes: number;
-  readonly nAllocations: number;
-  readonly allocatedBytes: number;
-}
+type StepTimes = "startPs" | "endPs" | "peakAtPs";
+type StepBytes = "peakBytes" | "startBytes" | "endBytes" | "allocatedBytes";
+export type MemoryStep = Readonly<Record<"step" | "session" | "nAllocations" | StepTimes | StepBytes, number>>;
 
 function rowsBySession(events: MemoryEvents): Map<number, Int32Array> {
   const count = new Map<number, number>();
@@ -283,9 +254,8 @@ function rowsBySession(events: MemoryEvents): Map<number, Int32Array> {
 /** One entry per step of a session in which the allocator reports; an event at a border belongs to the later step. */
 export function memorySteps(events: MemoryEvents, steps: Table): MemoryStep[] {
   const [session, start, duration] = columns(steps, "session", "start_ps", "duration_ps");
-  const sessions = new Map(
-    [...rowsBySession(events)].map(([key, rows]) => [key, { rows, times: timesOf(events, rows) }]),
-  );
+  const known = [...rowsBySession(events)].map(([key, rows]) => [key, { rows, times: timesOf(events, rows) }] as const);
+  const sessions = new Map(known);
   const found: MemoryStep[] = [];
   for (let step = 0; step < steps.n; step++) {
     const own = sessions.get(session[step]);
@@ -293,21 +263,14 @@ export function memorySteps(events: MemoryEvents, steps: Table): MemoryStep[] {
     const end = start[step] + duration[step];
     const first = lowerBound(own.times, start[step], 0, own.times.length);
     const last = lowerBound(own.times, end, first, own.times.length);
-    found.push({
-      step,
-      session: session[step],
-      startPs: start[step],
-      endPs: end,
-      ...span(events, own.rows, first, last, start[step]),
-    });
+    const inside = span(events, own.rows, first, last, start[step]);
+    found.push({ step, session: session[step], startPs: start[step], endPs: end, ...inside });
   }
   return found;
 }
 
-function timesOf(events: MemoryEvents, rows: Int32Array): Float64Array {
-  const times = new Float64Array(rows.length);
-  for (let k = 0; k < rows.length; k++) times[k] = events.time[rows[k]];
-  return times;
+function timesOf({ time }: MemoryEvents, rows: Int32Array): Float64Array {
+  return Float64Array.from(rows, (row) => time[row]);
 }
 
 /** The level after `k` of the session's rows; before the first one, that one is undone. */
@@ -346,16 +309,9 @@ export interface Growth {
   readonly isSame: boolean;
 }
 
-export interface Unfreed {
-  /** Name id, -1 unknown. */
-  readonly op: number;
-  readonly nAllocations: number;
-  readonly nSteps: number;
-  readonly allocatedBytes: number;
-  readonly bytesPerStep: number;
-  /** The part not given back until the session ends. */
-  readonly heldBytes: number;
-}
+type UnfreedBytes = "allocatedBytes" | "bytesPerStep" | "heldBytes";
+/** `op`: a name id, -1 unknown; `heldBytes`: the part not given back until the session ends. */
+export type Unfreed = Readonly<Record<"op" | "nAllocations" | "nSteps" | UnfreedBytes, number>>;
 
 export function measureGrowth(steps: readonly MemoryStep[], peakBytes: number): Growth {
   const parts = bySession(steps).map(thinned);
@@ -464,15 +420,10 @@ export class OpPlaces {
     places: Table = EMPTY_TABLE,
   ) {
     const [layer, line] = [numbers(places, "layer"), numbers(places, "line")];
-    meta.op_name.forEach((name, op) => {
-      if (op < places.n) this.#ops.set(meta.names[name], op);
-    });
+    for (let op = 0; op < places.n; op++) this.#ops.set(meta.names[meta.op_name[op]], op);
     const layers = meta.layers ?? [];
     this.#layers = new Map(layers.flatMap(({ layer, allocating = [] }) => allocating.map((name) => [name, layer])));
-    this.#of = {
-      layer: (op) => meta.layers?.[layer[op]]?.layer ?? "",
-      line: (op) => lineOf(meta, line[op]),
-    };
+    this.#of = { layer: (op) => meta.layers?.[layer[op]]?.layer ?? "", line: (op) => lineOf(meta, line[op]) };
   }
 
   of(name: string, by: Exclude<HeldBy, "op">): string {
@@ -492,18 +443,8 @@ function lineOf({ source_lines, source_files }: TraceMeta, index: number): strin
 
 export function together(groups: readonly LiveGroup[], nameOf: (group: LiveGroup) => string): Held[] {
   const held = [...groupBy(groups, nameOf)].map(([name, own]) => ({ name, groups: own }));
+  const bytesOf = ({ groups: own }: Held) => own.reduce((bytes, { allocatedBytes }) => bytes + allocatedBytes, 0);
   return held.sort((a, b) => bytesOf(b) - bytesOf(a));
-}
-
-function bytesOf({ groups }: Held): number {
-  return groups.reduce((bytes, { allocatedBytes }) => bytes + allocatedBytes, 0);
-}
-
-interface Lifetimes {
-  /** Rows of allocations: those that lived longest (not given back counts as longest), and the largest; no row twice. */
-  readonly rows: Int32Array;
-  /** Allocations in the range, of which `rows` are some. */
-  readonly nAllocations: number;
 }
 
 /** ps from the allocation at `row` until it is given back; Infinity where that is not in its session. */
@@ -512,7 +453,8 @@ export function lifetimePs(events: MemoryEvents, row: number): number {
   return freedAt < 0 ? Number.POSITIVE_INFINITY : events.time[freedAt] - events.time[row];
 }
 
-export function topLifetimes(events: MemoryEvents, range: RangePs, limit: number): Lifetimes {
+/** `rows`: of `nAllocations` in the range those that lived longest (not given back counts as longest), and the largest; none twice. */
+export function topLifetimes(events: MemoryEvents, range: RangePs, limit: number) {
   const [from, to] = rowsIn(events, range);
   const all: number[] = [];
   for (let i = from; i < to; i++) if (!events.isFree[i]) all.push(i);

@@ -55,15 +55,11 @@ export interface OpGraphCut {
   readonly nArrows: number;
 }
 
-interface CutLimits {
-  readonly perScope: number;
+interface CutLimits extends Readonly<Record<"perScope" | "always" | "boxes" | "arrows", number>> {
   /** Of the whole figure: what has less is merged with its like, but for the few largest. */
   readonly leastRatio: number;
-  readonly always: number;
   /** How many more boxes than that are wanted in a scope. */
   readonly more?: ReadonlyMap<number, number>;
-  readonly boxes: number;
-  readonly arrows: number;
 }
 
 export const CUT_LIMITS: CutLimits = { perScope: 16, leastRatio: 0.004, always: 5, boxes: 120, arrows: 260 };
@@ -460,14 +456,10 @@ function extent(places: ReadonlyMap<number, PlacedBox>): { width: number; height
 /** Of these the name says more than the opcode. */
 const NAMED = new Set(["parameter", "fusion", "custom-call", "call", "async-start"]);
 
-export interface HloNode {
-  readonly name: string;
-  readonly opcode: string;
-  readonly shape: string;
+export interface HloNode extends Readonly<Record<"name" | "opcode" | "shape" | "label", string>> {
   /** The framework op, "" for none. */
   readonly op: string;
   readonly value: number;
-  readonly label: string;
 }
 
 export const isInside = (graph: HloGraphMeta): boolean => graph.centre < 0;

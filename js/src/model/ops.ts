@@ -7,12 +7,13 @@
 import { columns, isInRange, numbers, overlapPs, type RangePs, type Scope, STEADY } from "../data/columns";
 import type { LayerMeta, TraceMeta } from "../data/meta";
 import { EMPTY_TABLE, type Table } from "../data/pack";
+import { reasonOf } from "../data/widget";
 import { stepsOfScope } from "./range";
 
 /** What the meta object says of ops, by op. */
 export type OpNames = Pick<TraceMeta, "names" | "op_name" | "op_type" | "op_device" | "op_eager">;
 
-export interface OpRow {
+export interface OpRow extends Readonly<Record<"occurrences" | "totalPs" | "selfPs", number>> {
   /** Unique and stable over ranges, so that a table keeps its place. */
   readonly key: string;
   /** Op id; of a row by type its first op; -1 for an IDLE row. */
@@ -24,28 +25,33 @@ export interface OpRow {
   readonly isIdle: boolean;
   /** How many ops the row stands for: 1, or the ops of a type. */
   readonly nOps: number;
-  readonly occurrences: number;
-  readonly totalPs: number;
-  readonly selfPs: number;
   /** Self time over the self time of all rows; of one side (host or device) where only that side is asked for. */
   readonly selfRatio: number;
   /** Running sum of `selfRatio`, largest self time first. */
   readonly cumulativeRatio: number;
 }
 
-export interface OpTotals {
-  readonly totalPs: Float64Array;
-  readonly selfPs: Float64Array;
-  readonly occurrences: Float64Array;
+type OpSums = Readonly<Record<"totalPs" | "selfPs" | "occurrences", Float64Array>>;
+
+export interface OpTotals extends OpSums {
   /** Idle time of host lines and of device lines. */
   readonly idlePs: readonly [number, number];
 }
 
+function newSums(n: number): OpSums {
+  return { totalPs: new Float64Array(n), selfPs: new Float64Array(n), occurrences: new Float64Array(n) };
+}
+
+function mapped<T extends OpSums>(totals: T, change: (value: number, op: number) => number): T {
+  const [totalPs, selfPs, occurrences] = [totals.totalPs, totals.selfPs, totals.occurrences].map((one) =>
+    one.map(change),
+  );
+  return { ...totals, totalPs, selfPs, occurrences };
+}
+
 /** Total and self time and occurrences per unit; self time is an occurrence's overlap with the range less that of its children. */
 export function opTotals(occurrences: Table, lines: Table | undefined, nUnits: number, range: RangePs): OpTotals {
-  const totalPs = new Float64Array(nUnits);
-  const selfPs = new Float64Array(nUnits);
-  const counts = new Float64Array(nUnits);
+  const { totalPs, selfPs, occurrences: counts } = newSums(nUnits);
   const [op, line, start, duration, span, parent] = columns(
     occurrences,
     "op",
@@ -97,9 +103,7 @@ function countExecutions(occurrences: Table, counts: Float64Array, range: RangeP
 /** Totals per framework op: of each unit that stands for it its share of the time, and the occurrences of the most frequent one. */
 export function shareTotals(totals: OpTotals, shares: Table | undefined, nOps: number): OpTotals {
   if (shares === undefined || shares.n === 0) return totals;
-  const totalPs = new Float64Array(nOps);
-  const selfPs = new Float64Array(nOps);
-  const occurrences = new Float64Array(nOps);
+  const { totalPs, selfPs, occurrences } = newSums(nOps);
   const [unit, op, ratio] = columns(shares, "unit", "op", "ratio");
   for (let i = 0; i < shares.n; i++) {
     totalPs[op[i]] += totals.totalPs[unit[i]] * ratio[i];
@@ -213,7 +217,7 @@ export function textFilter(text: string): { readonly test: (value: string) => bo
       const regex = new RegExp(pattern[1], pattern[2]);
       return { test: (value) => regex.test(value), error: "" };
     } catch (error) {
-      return { test: () => true, error: error instanceof Error ? error.message : String(error) };
+      return { test: () => true, error: reasonOf(error) };
     }
   }
   const words = trimmed.toLowerCase().split(/\s+/);
@@ -252,23 +256,13 @@ export function opsOfScope(meta: TraceMeta, table: Tables, scope: Scope): OpsOfS
   return { ...dividedTotals(totals, nSteps ?? 1), nSteps };
 }
 
-export function dividedTotals<T extends Pick<OpTotals, "totalPs" | "selfPs" | "occurrences">>(
-  totals: T,
-  by: number,
-): T {
-  if (by === 1) return totals;
-  const each = (values: Float64Array) => values.map((value) => value / by);
-  const [totalPs, selfPs, occurrences] = [totals.totalPs, totals.selfPs, totals.occurrences].map(each);
-  return { ...totals, totalPs, selfPs, occurrences };
+export function dividedTotals<T extends OpSums>(totals: T, by: number): T {
+  return by === 1 ? totals : mapped(totals, (value) => value / by);
 }
 
 /** The same without ops whose time is waiting for others: what is left is work. */
 export function withoutWaiting<T extends OpTotals>(meta: TraceMeta, totals: T): T {
-  const works = (value: number, op: number) => (meta.op_waits?.[op] === 1 ? 0 : value);
-  const [totalPs, selfPs, occurrences] = [totals.totalPs, totals.selfPs, totals.occurrences].map((one) =>
-    one.map(works),
-  );
-  return { ...totals, totalPs, selfPs, occurrences };
+  return mapped(totals, (value, op) => (meta.op_waits?.[op] === 1 ? 0 : value));
 }
 
 /** Totals per unit as they were worked out before, of all hosts in the table; null where they were not. */
@@ -277,14 +271,13 @@ export function wholeTotals(table: Table | undefined, meta: TraceMeta): OpTotals
   const nUnits = meta.n_units ?? meta.op_name.length;
   const unit = numbers(table, "unit");
   const [total, self, count] = columns(table, "total_ps", "self_ps", "occurrences");
-  const totals = [0, 1, 2].map(() => new Float64Array(nUnits));
+  const sums = newSums(nUnits);
   for (let i = 0; i < table.n; i++) {
-    totals[0][unit[i]] += total[i];
-    totals[1][unit[i]] += self[i];
-    totals[2][unit[i]] += count[i];
+    sums.totalPs[unit[i]] += total[i];
+    sums.selfPs[unit[i]] += self[i];
+    sums.occurrences[unit[i]] += count[i];
   }
-  const [totalPs, selfPs, occurrences] = totals;
-  return { totalPs, selfPs, occurrences, idlePs: meta.idle_ps ?? [0, 0] };
+  return { ...sums, idlePs: meta.idle_ps ?? [0, 0] };
 }
 
 interface OpShare {
@@ -307,9 +300,7 @@ export class Shares {
     readonly meta: Pick<TraceMeta, "op_name">,
   ) {
     const shares = table ?? EMPTY_TABLE;
-    this.#unit = numbers(shares, "unit");
-    this.#op = numbers(shares, "op");
-    this.#ratio = numbers(shares, "ratio");
+    [this.#unit, this.#op, this.#ratio] = columns(shares, "unit", "op", "ratio");
     for (let row = shares.n - 1; row >= 0; row--) {
       this.#first.set(this.#unit[row], row);
       const name = meta.op_name[this.#op[row]];
@@ -354,18 +345,8 @@ export const PHASES = ["forward", "backward", "optimizer", "other"] as const;
 export type Phase = (typeof PHASES)[number];
 
 /** Adds up the ops of each of `n` entries, by the number of its entry; negative for an op that is left out. */
-export function sumByEntry(
-  places: ArrayLike<number>,
-  totals: Pick<OpTotals, "totalPs" | "selfPs" | "occurrences">,
-  n: number,
-  keep?: (op: number) => boolean,
-) {
-  const sums = {
-    totalPs: new Float64Array(n),
-    selfPs: new Float64Array(n),
-    occurrences: new Float64Array(n),
-    nOps: new Float64Array(n),
-  };
+export function sumByEntry(places: ArrayLike<number>, totals: OpSums, n: number, keep?: (op: number) => boolean) {
+  const sums = { ...newSums(n), nOps: new Float64Array(n) };
   for (let op = 0; op < places.length; op++) {
     const entry = places[op];
     if (entry < 0 || totals.occurrences[op] === 0 || (keep && !keep(op))) continue;
@@ -391,21 +372,17 @@ export function selfByPhase(
   return sums;
 }
 
-export interface LayerRow extends LayerMeta {
-  readonly rank: number;
-  readonly entry: number;
+export interface LayerRow
+  extends LayerMeta,
+    Readonly<Record<"rank" | "entry" | "selfPs" | "ratio" | "nOps" | "occurrences", number>> {
   readonly phasePs: readonly number[];
-  readonly selfPs: number;
-  readonly ratio: number;
-  readonly nOps: number;
-  readonly occurrences: number;
 }
 
 /** What ran in the layers on one side, most time first, every op in one row; last what only holds memory, if it is that side's. */
 export function layerRows(
   layers: readonly LayerMeta[],
   places: Readonly<Record<"layer" | "phase" | "device", ArrayLike<number>>>,
-  totals: Pick<OpTotals, "totalPs" | "selfPs" | "occurrences">,
+  totals: OpSums,
   side: 0 | 1,
   withMemory: boolean,
 ): LayerRow[] {

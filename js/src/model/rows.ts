@@ -9,10 +9,7 @@ export const FLOW_KINDS = ["launch", "producer", "pool", "tf_data", "send_recv"]
 export const FLOW_LABELS = ["kernel launch", "runtime hand-over", "thread pool", "tf.data element", "send / receive"];
 export const FLOW_SHORT = ["launch", "runtime", "pool", "tf.data", "send/recv"];
 
-export interface Arrow {
-  readonly from: number;
-  readonly to: number;
-  readonly kind: number;
+export interface Arrow extends Readonly<Record<"from" | "to" | "kind", number>> {
   /** How many hops from the event that was asked about; 1 next to it. */
   readonly hop: number;
 }

@@ -123,11 +123,8 @@ export type Cell =
   /** What is too narrow to be drawn, under the scope `row`. */
   | { readonly kind: "rest"; readonly row: number; readonly n: number; readonly ps: number };
 
-export interface Rect {
+export interface Rect extends Readonly<Record<"level" | "x0" | "x1", number>> {
   readonly cell: Cell;
-  readonly level: number;
-  readonly x0: number;
-  readonly x1: number;
 }
 
 interface Draft {
@@ -156,12 +153,7 @@ export function layoutScopes(
       draft.children.length > 0 ? draft.gapPs : draft.cell.ps,
     ),
   );
-  return laid.descendants().map((node) => ({
-    cell: node.data.cell,
-    level: node.depth,
-    x0: node.x0,
-    x1: node.x1,
-  }));
+  return laid.descendants().map((node) => ({ cell: node.data.cell, level: node.depth, x0: node.x0, x1: node.x1 }));
 }
 
 /** Levels below the top; deeper ones appear as one zooms in. */

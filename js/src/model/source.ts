@@ -14,14 +14,10 @@ export const PLACE_SECTIONS = ["op_places", "source_lines", "source_files", "lay
 export type SourceFile = NonNullable<TraceMeta["source_files"]>[number];
 type SourceEntry = NonNullable<TraceMeta["source_lines"]>[number];
 
-export interface Heat {
+export interface Heat
+  extends Readonly<Record<"selfPs" | "forwardPs" | "backwardPs" | "otherPs" | "occurrences", number>> {
   /** Entries of the meta object that it stands for. */
   readonly entries: readonly number[];
-  readonly selfPs: number;
-  readonly forwardPs: number;
-  readonly backwardPs: number;
-  readonly otherPs: number;
-  readonly occurrences: number;
   /** `[category, isBackward, ps]`, forward and backward of a category next to each other; none of 0. */
   readonly parts: readonly Part[];
   readonly ops: readonly OpCost[];

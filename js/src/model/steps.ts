@@ -63,13 +63,9 @@ export function typicalSteps(steps: Steps, limit: number): readonly [number, num
 /** Slack for a range that was rounded to ns on its way through the link. */
 const SLACK_PS = 2000;
 
-export interface Statistics {
-  readonly n: number;
-  readonly avg: number;
+export interface Statistics extends Readonly<Record<"n" | "avg" | "min" | "max", number>> {
   /** Of a sample (n - 1), as in the overview; 0 for fewer than two. */
   readonly sd: number;
-  readonly min: number;
-  readonly max: number;
 }
 
 export function statisticsOf(values: readonly number[]): Statistics {
@@ -259,15 +255,12 @@ function add(out: RunBuffer, category: number, x0: number, x1: number, low: numb
 /** More steps than this are drawn one column a pixel. */
 export const MAX_BARS = 200;
 
-export interface StepBars {
+export interface StepBars extends Readonly<Record<"mean" | "low" | "high", Float64Array>> {
   readonly n: number;
   /** First step row of each bar; `first[n]` is the number of steps, so bar i holds rows [first[i], first[i + 1]). */
   readonly first: Int32Array;
   /** Mean ms of a step of the bar, per category. */
   readonly stack: readonly Float64Array[];
-  readonly mean: Float64Array;
-  readonly low: Float64Array;
-  readonly high: Float64Array;
 }
 
 export function stepBars(steps: Table, categories: readonly string[], maxBars: number): StepBars {

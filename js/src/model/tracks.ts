@@ -70,20 +70,16 @@ export interface TrackSource {
   readonly hosts?: HostSource | null;
 }
 
-export interface TrackLayout {
+export interface TrackLayout
+  extends Readonly<Record<"height" | "pinnedHeight" | "nTracks" | "nHidden" | "nHosts", number>> {
   /** In the order of y, without gaps; the pinned ones first. */
   readonly tracks: readonly Track[];
-  readonly height: number;
-  readonly pinnedHeight: number;
   /** Pinned counters, drawn below the tracks; y from the top of the first. */
   readonly dock: readonly CounterTrack[];
   /** Lines and counters that pass the filter and are not hidden, of all that the capture has. */
   readonly nShown: number;
-  readonly nTracks: number;
-  readonly nHidden: number;
   /** Hosts that pass the filter and are not hidden, of several; 0 for a capture of one. */
   readonly nHostsShown: number;
-  readonly nHosts: number;
   readonly ofLine: ReadonlyMap<number, LineTrack>;
   /** Of the dock too. */
   readonly byKey: ReadonlyMap<TrackKey, Track>;
@@ -402,14 +398,9 @@ class Layouter {
     const { meta } = this.source;
     const visible = this.#visible(lines);
     const isFiltered = this.#words.length > 0;
-    const most = this.#isCrowded(plane) ? MAX_HOST_LINES_BESIDE_DEVICE : MAX_LINES;
-    const { shown, folded } = splitLines(
-      meta.lines,
-      visible,
-      this.source.work,
-      state.calledLines,
-      isFiltered ? visible.length : most,
-    );
+    const limit = this.#isCrowded(plane) ? MAX_HOST_LINES_BESIDE_DEVICE : MAX_LINES;
+    const most = isFiltered ? visible.length : limit;
+    const { shown, folded } = splitLines(meta.lines, visible, this.source.work, state.calledLines, most);
     for (const line of shown) this.#pushLine(line, false);
     if (folded.length === 0) return;
     const isFoldOpen = state.openFolds.has(plane);
@@ -446,19 +437,8 @@ class Layouter {
     const nHidden = nDepths - bands.length;
     const { levels, closed } = this.#levelsOf(line);
     const height = Math.max(1, levels.length + bands.length) * ROW_PX + LINE_PAD_PX;
-    const key = keyOf("line", line);
-    const own = {
-      kind: "line",
-      line,
-      key,
-      height,
-      firstRow: rows.firstRow[line],
-      levels,
-      closed,
-      bands,
-      nHidden,
-    } as const;
-    this.#push(own, isPinned);
+    const own = { line, key: keyOf("line", line), height, firstRow: rows.firstRow[line] };
+    this.#push({ kind: "line", ...own, levels, closed, bands, nHidden }, isPinned);
   }
 
   #levelsOf(line: number): Pick<LineTrack, "levels" | "closed"> {

@@ -9,7 +9,7 @@ export function labelList(className: string, label: string, ...rows: HTMLElement
 /** A row; a value alone takes the columns of all. */
 export function labelled(label: Child, values: readonly Child[], attributes: Attributes = {}): HTMLElement {
   const cells = values.map((value) => h("span.value", value));
-  return h("div", { ...attributes, role: "listitem" }, h("span.label", label), ...cells);
+  return h("div", { ...attributes, role: "listitem" }, h("span.label.q", label), ...cells);
 }
 
 /** At most `most` entries, the first and the last ones; a joint of its own says that some between are not named. */
@@ -25,7 +25,7 @@ export function crumbButtons(
     if (i > 0 && i <= skipped) return;
     if (i > 0) {
       const joint = i === skipped + 1 && skipped > 0 ? "› … ›" : "›";
-      parts.push(unspoken("span.sep", joint));
+      parts.push(unspoken("span.sep.q.fix", joint));
     }
     const attributes = { title: text, "aria-current": i === path.length - 1 ? "true" : undefined };
     parts.push(button(text, () => open(row), signal, attributes));
@@ -62,14 +62,10 @@ export class TabBar {
       if (note) element.append(h("span.n.tfp-narrow-off", note));
       return element;
     });
-    this.panels = titles.map((_, i) =>
-      h("section.tfp-panel", {
-        role: "tabpanel",
-        id: `tfp-panel-${id}-${i}`,
-        "aria-labelledby": `tfp-tab-${id}-${i}`,
-        hidden: true,
-      }),
-    );
+    this.panels = titles.map((_, i) => {
+      const attributes = { role: "tabpanel", id: `tfp-panel-${id}-${i}`, "aria-labelledby": `tfp-tab-${id}-${i}` };
+      return h("section.tfp-panel", { ...attributes, hidden: true });
+    });
     const list = h("div", { role: "tablist", "aria-label": label }, ...this.#buttons);
     onKeys(list, signal, (event) => this.#key(event));
     this.bar = h("div.tfp-tabs", list);
@@ -94,9 +90,8 @@ export class TabBar {
     const offered = this.#buttons.filter((element) => !element.hidden);
     const now = offered.indexOf(event.target as HTMLButtonElement);
     const last = offered.length - 1;
-    const next = { ArrowRight: now === last ? 0 : now + 1, ArrowLeft: now === 0 ? last : now - 1, Home: 0, End: last }[
-      event.key
-    ];
+    const [right, left] = [now === last ? 0 : now + 1, now === 0 ? last : now - 1];
+    const next = { ArrowRight: right, ArrowLeft: left, Home: 0, End: last }[event.key];
     if (now < 0 || next === undefined) return false;
     const index = this.#buttons.indexOf(offered[next]);
     this.choose(index);
@@ -184,16 +179,7 @@ export const VIEW_TITLES: Readonly<Record<string, string>> = {
   worker_chart: "Hosts",
 };
 
-const TRAITS: Readonly<Record<string, string>> = {
-  "op table": "op_table",
-  "kernel table": "kernel_table",
-  "HLO table": "hlo_table",
-  "roofline chart": "roofline_chart",
-  "input graph": "input_graph",
-  "memory timeline": "memory_timeline",
-  "worker chart": "worker_chart",
-};
-const NAMES = new RegExp(`\\bthe (${Object.keys(TRAITS).join("|")})\\b`);
+const NAMES = /\bthe ((?:op|kernel|HLO) table|roofline chart|input graph|memory timeline|worker chart)\b/;
 
 interface Place {
   readonly root: HTMLElement;
@@ -211,8 +197,8 @@ export function withViewLinks(text: string, { root, signal }: Place): (Node | st
   let rest = text;
   for (let match = NAMES.exec(rest); match !== null; match = NAMES.exec(rest)) {
     const [found, name] = match;
-    const show = () =>
-      root.dispatchEvent(new CustomEvent(SHOW_VIEW, { bubbles: true, composed: true, detail: TRAITS[name] }));
+    const detail = name.toLowerCase().replace(" ", "_");
+    const show = () => root.dispatchEvent(new CustomEvent(SHOW_VIEW, { bubbles: true, composed: true, detail }));
     parts.push(rest.slice(0, match.index + found.length - name.length), button(name, show, signal, { class: "link" }));
     rest = rest.slice(match.index + found.length);
   }

@@ -87,7 +87,7 @@ export function onKeys(element: Element, signal: AbortSignal, act: (event: Keybo
 /** A button; `title` is also what a screen reader says where the text alone is not clear. */
 export function button(
   text: string,
-  onClick: () => unknown,
+  onClick: (event: MouseEvent) => unknown,
   signal: AbortSignal,
   attributes: Attributes = {},
   ...children: Child[]
@@ -104,13 +104,13 @@ export function toggle(
   signal: AbortSignal,
   attributes: Attributes = {},
 ): HTMLButtonElement {
-  const flip = () => {
+  const flip = ({ currentTarget }: Event) => {
+    const element = currentTarget as Element;
     const isNow = element.getAttribute("aria-pressed") !== "true";
     setAria(element, "pressed", isNow);
     onFlip(isNow);
   };
-  const element = button(text, flip, signal, { ...attributes, "aria-pressed": String(isOn) });
-  return element;
+  return button(text, flip, signal, { ...attributes, "aria-pressed": String(isOn) });
 }
 
 export interface Choice<T extends string> {
@@ -127,32 +127,24 @@ export function segmented<T extends string>(
   signal: AbortSignal,
   look: "seg" | "tfp-words" = "seg",
 ): HTMLElement {
-  const group = h("span", { class: look, role: "group", "aria-label": label });
-  for (const { value, text } of choices) {
-    const element = button(
-      text,
-      () => {
-        for (const other of group.children) setAria(other, "pressed", other === element);
-        onChoose(value);
-      },
-      signal,
-      { "aria-pressed": String(value === chosen) },
-    );
-    group.append(element);
-  }
-  return group;
+  const buttons: readonly HTMLButtonElement[] = choices.map(({ value, text }, i) => {
+    const press = () => {
+      for (const [k, other] of buttons.entries()) setAria(other, "pressed", k === i);
+      onChoose(value);
+    };
+    return button(text, press, signal, { "aria-pressed": String(value === chosen) });
+  });
+  return h("span", { class: look, role: "group", "aria-label": label }, ...buttons);
 }
 
 export function copyButton(label: string, text: () => string, signal: AbortSignal): HTMLButtonElement {
-  const element = button(label, () => void copy(), signal);
-  element.setAttribute("aria-live", "polite");
-  async function copy() {
-    const isCopied = await copyText(text());
-    element.textContent = isCopied ? "Copied" : "Select and copy by hand";
+  const copy = async () => {
+    element.textContent = (await copyText(text())) ? "Copied" : "Select and copy by hand";
     setTimeout(() => {
       element.textContent = label;
     }, 1500);
-  }
+  };
+  const element = button(label, copy, signal, { "aria-live": "polite" });
   return element;
 }
 
@@ -173,15 +165,9 @@ async function copyText(text: string): Promise<boolean> {
 }
 
 export function emptyState(title: string, reason: string, code: string, signal: AbortSignal): HTMLElement {
+  const copy = copyButton("Copy", () => code, signal);
   const box = h("div.empty", { role: "status" }, h("h2", title), h("p", reason));
-  if (code)
-    box.append(
-      h("pre", code),
-      h(
-        "p",
-        copyButton("Copy", () => code, signal),
-      ),
-    );
+  if (code) box.append(h("pre", code), h("p", copy));
   return box;
 }
 
@@ -255,12 +241,31 @@ export function drawn(): Promise<void> {
   });
 }
 
-/** Calls `onSize` with the content box of an element, first when it has one and then whenever it changes. */
-export function watchSize(
-  element: Element,
-  onSize: (width: number, height: number) => unknown,
+/** Words that are cut where there is no room for them: on hover the whole. */
+export function say(element: HTMLElement, ...words: (Node | string)[]): void {
+  element.replaceChildren(...words);
+  element.title = element.textContent ?? "";
+}
+
+/** What a control without words is called, on hover too. */
+export function titledAlike(label: string): Attributes {
+  return { "aria-label": label, title: label };
+}
+
+/** A box to choose from; its options may come later. */
+export function selectBox(
+  label: string,
   signal: AbortSignal,
-): void {
+  onValue: (value: string) => unknown,
+  ...parts: Child[]
+): HTMLSelectElement {
+  const element = h("select", { "aria-label": label }, ...parts);
+  on(element, signal, { change: () => onValue(element.value) });
+  return element;
+}
+
+/** Calls `onSize` with the content box of an element, first when it has one and then whenever it changes. */
+export function watchSize(element: Element, signal: AbortSignal, onSize: (width: number, height: number) => unknown) {
   if (typeof ResizeObserver === "undefined") return;
   const tell = guarded(onSize, signal);
   let last = "";

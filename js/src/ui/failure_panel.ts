@@ -32,28 +32,19 @@ export class FailurePanel {
       what.append(" ", button("Show the moment in the chart", show, view.signal, { class: "link" }));
     }
     const tables = failure.tables.map((table) => this.#table(table));
-    this.element = h(
-      "section.tfp-oom",
-      { "aria-label": "Out of memory", "data-lm-suppress-shortcuts": "true" },
-      what,
-      memoryBar(failure),
-      tables.length > 0 && h("div.tables", ...tables),
-      actionList(view, failure),
-    );
+    const about = { "aria-label": "Out of memory", "data-lm-suppress-shortcuts": "true" };
+    const held = tables.length > 0 && h("div.tables", ...tables);
+    this.element = h("section.tfp-oom", about, what, memoryBar(failure), held, actionList(view, failure));
     view.link.on("selection", () => this.#mark(), view.signal);
-    watchSize(this.element, () => this.#cut(), view.signal);
+    watchSize(this.element, view.signal, () => this.#cut());
     this.#mark();
   }
 
   #table({ title, n, rows }: FailureTable): HTMLElement {
     const counted = `${formatCount(rows.length)} of ${formatCount(n)}`;
-    const head = h("h3", h("b", `Held by ${title.toLowerCase()}`), h("span.q", counted));
-    return h(
-      "div",
-      { role: "group", "aria-label": `Held by ${title.toLowerCase()}` },
-      head,
-      ...rows.map((row) => this.#row(row)),
-    );
+    const label = `Held by ${title.toLowerCase()}`;
+    const head = h("h3", h("b", label), h("span.q", counted));
+    return h("div", { role: "group", "aria-label": label }, head, ...rows.map((row) => this.#row(row)));
   }
 
   #row(row: FailureRow): HTMLElement {
@@ -69,15 +60,10 @@ export class FailurePanel {
     const selects =
       row.n_ops > row.ops.length ? `Selects ${formatCount(row.ops.length)} of ${formatCount(row.n_ops)} ops` : "";
     const title = [row.full, row.detail, plural(row.count, "allocation"), selects].filter(Boolean).join("\n");
+    const pick = () => this.view.link.setSelection(this.#isChosen(row) ? [] : [...row.ops]);
     const element =
       row.ops.length > 0
-        ? button(
-            "",
-            () => this.view.link.setSelection(this.#isChosen(row) ? [] : [...row.ops]),
-            this.view.signal,
-            { class: "row bare", title },
-            ...cells,
-          )
+        ? button("", pick, this.view.signal, { class: "row bare", title }, ...cells)
         : h("div.row", { title }, ...cells);
     this.#rows.push({ row, element, name });
     return element;
@@ -98,10 +84,8 @@ export class FailurePanel {
   #cut(): void {
     const room = (this.#rows[0]?.element.clientWidth ?? 0) - BESIDE_NAME_PX;
     if (room <= 0) return;
-    const cuts = cutNames(
-      this.#rows.map(({ row }) => row.name),
-      textFits(this.view.root, room),
-    );
+    const names = this.#rows.map(({ row }) => row.name);
+    const cuts = cutNames(names, textFits(this.view.root, room));
     for (const { row, name } of this.#rows) name.textContent = cuts.get(row.name) ?? row.name;
   }
 }

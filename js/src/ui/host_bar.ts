@@ -103,8 +103,8 @@ class HostSelect {
     this.#rows = isSearch ? shown : [-1, ...shown];
     this.#active = Math.max(0, isSearch ? 0 : this.#rows.indexOf(hosts.indexOf(chosen())));
     const of = `${formatCount(isSearch ? found.length : hosts.length)} of ${plural(hosts.length, "host")}`;
-    const rest =
-      found.length > shown.length ? ` · the first ${formatCount(shown.length)} listed, type to find others` : "";
+    const isCut = found.length > shown.length;
+    const rest = isCut ? ` · the first ${formatCount(shown.length)} listed, type to find others` : "";
     this.#count.textContent = (isSearch || rest ? of : plural(hosts.length, "host")) + rest;
     const names = shown.map((row) => hosts[row]);
     const cut = hostCuts(names, hosts, textFits(this.element, LIST_NAME_PX));
@@ -117,14 +117,9 @@ class HostSelect {
     const { hosts, roles, chosen } = this.choice;
     const name = row < 0 ? "" : hosts[row];
     const text = row < 0 ? `All ${plural(hosts.length, "host")}` : cut(name);
-    const item = h(
-      "li",
-      { id: `${this.#list.id}-${place}`, role: "option", "aria-selected": String(name === chosen()), title: name },
-      h("span", text),
-      h("span.q", roles[row] ?? ""),
-    );
-    item.dataset.place = String(place);
-    return item;
+    const attributes = { role: "option", "aria-selected": String(name === chosen()), title: name, "data-place": place };
+    const parts = [h("span", text), h("span.q", roles[row] ?? "")];
+    return h("li", { id: `${this.#list.id}-${place}`, ...attributes }, ...parts);
   }
 
   #mark(): void {
@@ -215,16 +210,14 @@ export class HostBar {
 
   #showFull(host: string): void {
     const { data, onOpen, signal } = this.options;
-    if (host === "" || !data.meta.is_summed) {
-      this.#full.replaceChildren();
-      return;
-    }
-    if (onOpen && !data.isOffline) {
+    let parts: HTMLElement[] = [];
+    if (host !== "" && data.meta.is_summed && (!onOpen || data.isOffline)) parts = openCode(host, signal);
+    else if (host !== "" && data.meta.is_summed) {
       const title = "Reads this host's file as a whole: every event, every execution, all memory";
-      this.#full.replaceChildren(
-        button(`Open ${shortHost(host, hostsOf(data.meta))} in full`, () => onOpen(host), signal, { title }),
-      );
-    } else this.#full.replaceChildren(...openCode(host, signal));
+      const text = `Open ${shortHost(host, hostsOf(data.meta))} in full`;
+      parts = [button(text, () => onOpen?.(host), signal, { title })];
+    }
+    this.#full.replaceChildren(...parts);
   }
 }
 

@@ -12,9 +12,10 @@ import {
 } from "../model/scopes";
 import { formatCount } from "../model/text";
 import { crumbButtons } from "./controls";
-import { h, on, onKeys, textWidth, watchSize } from "./dom";
-import { createTip, type Tip } from "./plot";
+import { h, on, onKeys, say, textWidth, watchSize } from "./dom";
+import { type Tip, TipBox } from "./plot";
 import { familyColors, familyLegend, legendEntry } from "./share_bar";
+import type { TraceView } from "./view";
 
 const ROW_PX = 22;
 const PADDING_PX = 9;
@@ -24,10 +25,7 @@ const MIN_LABEL_PX = 34;
 /** A name cut to less says nothing. */
 const MIN_LABEL = 5;
 
-export interface CellLook {
-  readonly label: string;
-  readonly figure: string;
-  readonly spoken: string;
+export interface CellLook extends Readonly<Record<"label" | "figure" | "spoken", string>> {
   /** Slice family, or "" for what is no slice. */
   readonly family: string;
   /** Of its time. */
@@ -37,94 +35,9 @@ export interface CellLook {
   readonly found?: boolean | undefined;
 }
 
-interface IcicleListeners {
-  onPick(cell: Cell): void;
-  onHover(cell: Cell | null, element: HTMLElement | null): void;
-  onOut(): void;
-}
-
 interface Drawn {
   readonly rect: Rect;
   readonly element: HTMLButtonElement;
-}
-
-class Icicle {
-  readonly element = h("div.tfp-icicle", { role: "group" });
-  readonly #sheet = h("div.sheet");
-  #drawn: readonly Drawn[] = [];
-  #current = 0;
-
-  constructor(
-    readonly listeners: IcicleListeners,
-    signal: AbortSignal,
-  ) {
-    this.element.append(this.#sheet);
-    on(this.#sheet, signal, {
-      click: (event) => this.#pick(event.target),
-      pointerover: (event) => {
-        const found = this.#drawnOf(event.target);
-        listeners.onHover(found?.rect.cell ?? null, found?.element ?? null);
-      },
-      pointerleave: () => listeners.onHover(null, null),
-    });
-    onKeys(this.element, signal, (event) => this.#key(event));
-  }
-
-  /** Draws anew; the keyboard's place goes to the top row when `toTop`, else it stays where it was. */
-  show(rects: readonly Rect[], looks: readonly CellLook[], widthPx: number, toTop: boolean): void {
-    const hadFocus = this.element.contains(document.activeElement);
-    const before = this.#drawn[this.#current]?.rect.cell;
-    const widthOf = textWidth(this.element);
-    this.#drawn = rects.map((rect, i) => ({ rect, element: cellElement(rect, looks[i], widthPx, widthOf) }));
-    const kept = toTop || before === undefined ? 0 : rects.findIndex(({ cell }) => sameCell(cell, before));
-    this.#current = Math.max(0, kept);
-    // Where all that is drawn is selected, outlines would say nothing.
-    const isAll = rects.every(({ cell }, i) => cell.kind === "rest" || looks[i].selected === "all");
-    this.element.classList.toggle("all", isAll);
-    const levels = rects.reduce((most, { level }) => Math.max(most, level + 1), 0);
-    this.#sheet.style.height = `${levels * ROW_PX}px`;
-    this.#sheet.replaceChildren(...this.#drawn.map(({ element }) => element));
-    this.#roam(hadFocus);
-    if (toTop) this.element.scrollTop = 0;
-  }
-
-  setHover(isHovered: (cell: Cell) => boolean): void {
-    for (const { rect, element } of this.#drawn) element.classList.toggle("hover", isHovered(rect.cell));
-  }
-
-  #roam(isFocused: boolean): void {
-    this.#drawn.forEach(({ element }, i) => {
-      element.tabIndex = i === this.#current ? 0 : -1;
-    });
-    if (isFocused) this.#drawn[this.#current]?.element.focus({ preventScroll: false });
-  }
-
-  #drawnOf(target: EventTarget | null): Drawn | undefined {
-    const element = target instanceof Element ? target.closest("button") : null;
-    return this.#drawn.find((one) => one.element === element);
-  }
-
-  #pick(target: EventTarget | null): void {
-    const found = this.#drawnOf(target);
-    if (found === undefined) return;
-    this.#current = this.#drawn.indexOf(found);
-    this.listeners.onPick(found.rect.cell);
-  }
-
-  #key(event: KeyboardEvent): boolean {
-    if (event.key === "Escape") this.listeners.onOut();
-    else {
-      const next = neighbourOf(
-        this.#drawn.map(({ rect }) => rect),
-        this.#current,
-        event.key,
-      );
-      if (next === undefined) return false;
-      this.#current = next;
-      this.#roam(true);
-    }
-    return true;
-  }
 }
 
 function sameCell(a: Cell, b: Cell): boolean {
@@ -197,41 +110,98 @@ export interface IcicleSource {
   onPick(op: number): void;
   /** A row is shown alone: its ops are meant, and with the top row none. */
   onOpen(row: number): void;
-  hasSelection(): boolean;
-  onClear(): void;
 }
 
 export class IciclePlace {
   readonly crumbs: HTMLElement;
   readonly say = h("span.tfp-say.q", { role: "status" });
   readonly legend = h("div.tfp-scope-legend");
-  readonly element = h("div.tfp-icicle-place");
-  readonly #icicle: Icicle;
-  readonly #tip = createTip(this.element);
+  readonly element: HTMLElement;
+  readonly #sheet = h("div.sheet");
+  readonly #icicle = h("div.tfp-icicle", { role: "group" }, this.#sheet);
+  readonly #tip: TipBox;
   readonly #zooms = new WeakMap<ScopeTree, number>();
+  #drawn: readonly Drawn[] = [];
+  /** The rectangle that keys are at. */
+  #current = 0;
   #width = DEFAULT_WIDTH_PX;
 
   /** @param mostCrumbs of a longer path only the last entries are named */
   constructor(
     readonly source: IcicleSource,
     readonly mostCrumbs: number,
-    readonly signal: AbortSignal,
+    readonly view: Pick<TraceView, "link" | "signal">,
   ) {
+    const { signal } = view;
     this.crumbs = h("nav.tfp-crumbs", { "aria-label": `From all ops to ${source.spoken.shown}` });
-    const onPick = (cell: Cell) => {
-      this.#tip.hide();
-      if (cell.kind === "op") source.onPick(cell.op);
-      else this.#open(cell.row);
-    };
-    const onHover = (cell: Cell | null, at: HTMLElement | null) => this.#tip.about(source.onHover(cell, this.zoom), at);
-    this.#icicle = new Icicle({ onPick, onHover, onOut: () => this.#out() }, signal);
-    this.element.prepend(this.#icicle.element);
-    const onWidth = (width: number) => {
+    this.element = h("div.tfp-icicle-place", this.#icicle);
+    this.#tip = new TipBox(this.element);
+    on(this.#sheet, signal, {
+      click: (event) => this.#pick(this.#drawnOf(event.target)),
+      pointerover: (event) => this.#hover(this.#drawnOf(event.target)),
+      pointerleave: () => this.#hover(undefined),
+    });
+    onKeys(this.#icicle, signal, (event) => this.#key(event));
+    watchSize(this.#icicle, signal, (width) => {
       if (Math.round(width) === Math.round(this.#width)) return;
       this.#width = width;
       this.draw();
-    };
-    watchSize(this.#icicle.element, onWidth, signal);
+    });
+  }
+
+  #drawnOf(target: EventTarget | null): Drawn | undefined {
+    const element = target instanceof Element ? target.closest("button") : null;
+    return this.#drawn.find((one) => one.element === element);
+  }
+
+  #hover(found: Drawn | undefined): void {
+    this.#tip.about(this.source.onHover(found?.rect.cell ?? null, this.zoom), found?.element ?? null);
+  }
+
+  #pick(found: Drawn | undefined): void {
+    if (found === undefined) return;
+    this.#current = this.#drawn.indexOf(found);
+    this.#tip.hide();
+    const { cell } = found.rect;
+    if (cell.kind === "op") this.source.onPick(cell.op);
+    else this.#open(cell.row);
+  }
+
+  #key(event: KeyboardEvent): boolean {
+    const rects = this.#drawn.map(({ rect }) => rect);
+    const next = neighbourOf(rects, this.#current, event.key);
+    if (event.key === "Escape") this.#out();
+    else if (next === undefined) return false;
+    else {
+      this.#current = next;
+      this.#roam(true);
+    }
+    return true;
+  }
+
+  /** The keyboard's place goes to the top row when `toTop`, else it stays where it was. */
+  #show(rects: readonly Rect[], looks: readonly CellLook[], toTop: boolean): void {
+    const hadFocus = this.#icicle.contains(document.activeElement);
+    const before = this.#drawn[this.#current]?.rect.cell;
+    const widthOf = textWidth(this.#icicle);
+    this.#drawn = rects.map((rect, i) => ({ rect, element: cellElement(rect, looks[i], this.#width, widthOf) }));
+    const kept = toTop || before === undefined ? 0 : rects.findIndex(({ cell }) => sameCell(cell, before));
+    this.#current = Math.max(0, kept);
+    // Where all that is drawn is selected, outlines would say nothing.
+    const isAll = rects.every(({ cell }, i) => cell.kind === "rest" || looks[i].selected === "all");
+    this.#icicle.classList.toggle("all", isAll);
+    const levels = rects.reduce((most, { level }) => Math.max(most, level + 1), 0);
+    this.#sheet.style.height = `${levels * ROW_PX}px`;
+    this.#sheet.replaceChildren(...this.#drawn.map(({ element }) => element));
+    this.#roam(hadFocus);
+    if (toTop) this.#icicle.scrollTop = 0;
+  }
+
+  #roam(isFocused: boolean): void {
+    this.#drawn.forEach(({ element }, i) => {
+      element.tabIndex = i === this.#current ? 0 : -1;
+    });
+    if (isFocused) this.#drawn[this.#current]?.element.focus({ preventScroll: false });
   }
 
   get width(): number {
@@ -253,24 +223,18 @@ export class IciclePlace {
     const { times, psOf, lookOf } = source.scene();
     const rects = layoutScopes(source.tree, times, psOf, zoom, LEAST_PX / Math.max(1, this.#width));
     const looks = rects.map(({ cell }) => lookOf(cell));
-    this.#icicle.show(rects, looks, this.#width, toTop);
+    this.#show(rects, looks, toTop);
     const keys = "arrow keys move, Enter opens, Esc goes out";
-    this.#icicle.element.setAttribute("aria-label", `${source.spoken.parts} ${source.nameOf(zoom)}: ${keys}`);
+    this.#icicle.setAttribute("aria-label", `${source.spoken.parts} ${source.nameOf(zoom)}: ${keys}`);
     const path = this.#path.map((row) => ({ row, text: row === source.top ? "All ops" : source.nameOf(row) }));
-    this.crumbs.replaceChildren(...crumbButtons(path, this.mostCrumbs, (row) => this.#open(row), this.signal));
+    this.crumbs.replaceChildren(...crumbButtons(path, this.mostCrumbs, (row) => this.#open(row), this.view.signal));
     const entries = familyLegend(new Set(looks.map(({ family }) => family)));
     if (looks.some(({ backwardRatio }) => backwardRatio > 0))
       entries.push(legendEntry(h("i.sw.bw", { style: { "--edge": "var(--ink-2)" } }), "backward part"));
     this.legend.replaceChildren(...entries);
-    this.#describe(rects);
-  }
-
-  #describe(rects: readonly Rect[]): void {
-    const { source, say } = this;
     const nMerged = rects.reduce((sum, { cell }) => sum + (cell.kind === "rest" ? cell.n : 0), 0);
     const merged = nMerged > 0 ? [`${formatCount(nMerged)} too narrow to draw, merged`] : [];
-    say.textContent = rects.length > 0 ? source.words(this.zoom, merged).join(" · ") : source.nothing();
-    say.title = say.textContent;
+    say(this.say, rects.length > 0 ? source.words(zoom, merged).join(" · ") : source.nothing());
   }
 
   get #path(): number[] {
@@ -286,13 +250,13 @@ export class IciclePlace {
   }
 
   #out(): void {
-    const { source, zoom } = this;
+    const { source, zoom, view } = this;
     if (zoom !== source.top) this.#open(this.#path.at(-2) ?? source.top);
-    else if (source.hasSelection()) source.onClear();
+    else if (view.link.selection.length > 0) view.link.setSelection([]);
     else (document.activeElement as HTMLElement | null)?.blur();
   }
 
   setHover(isHovered: (cell: Cell) => boolean): void {
-    this.#icicle.setHover(isHovered);
+    for (const { rect, element } of this.#drawn) element.classList.toggle("hover", isHovered(rect.cell));
   }
 }

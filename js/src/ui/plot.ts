@@ -33,49 +33,51 @@ export interface Tip {
   readonly lines: readonly string[];
 }
 
-export interface TipBox {
-  show(x: number, y: number, tip: Tip): void;
-  /** Below an element or a box of the page, or above it where it would be cut; hidden where either is null. */
-  about(tip: Tip | null, at: Element | TipPlace | null): void;
-  hide(): void;
-}
-
 /** Edges in px of the page. */
 type TipPlace = Pick<DOMRect, "left" | "top" | "bottom">;
 
 const TIP_GAP_PX = 2;
 
-export function createTip(parent: HTMLElement): TipBox {
-  const box = h("div.tfp-tip", { role: "presentation", hidden: true });
-  parent.append(box);
-  const fill = (tip: Tip) => {
-    box.replaceChildren(h("b", tip.title), ...tip.lines.map((line) => h("div", line)));
-    box.hidden = false;
-  };
-  const place = (x: number, y: number) => {
-    const room = parent.clientWidth - box.offsetWidth - 2;
-    box.style.left = `${Math.max(0, x + 12 > room ? x - 12 - box.offsetWidth : x + 12)}px`;
-    box.style.top = `${y}px`;
-  };
-  return {
-    show(x, y, tip) {
-      fill(tip);
-      place(x, y);
-    },
-    about(tip, at) {
-      box.hidden = true;
-      if (tip === null || at === null) return;
-      fill(tip);
-      const { left, top, bottom } = at instanceof Element ? at.getBoundingClientRect() : at;
-      const around = parent.getBoundingClientRect();
-      const below = bottom - around.top + TIP_GAP_PX;
-      const above = top - around.top - TIP_GAP_PX - box.offsetHeight;
-      place(Math.max(0, left - around.left), below + box.offsetHeight > around.height && above > 0 ? above : below);
-    },
-    hide() {
-      box.hidden = true;
-    },
-  };
+export class TipBox {
+  readonly #box = h("div.tfp-tip", { role: "presentation", hidden: true });
+
+  constructor(readonly parent: HTMLElement) {
+    parent.append(this.#box);
+  }
+
+  hide(): void {
+    this.#box.hidden = true;
+  }
+
+  show(x: number, y: number, tip: Tip): void {
+    this.#fill(tip);
+    this.#place(x, y);
+  }
+
+  /** Below an element or a box of the page, or above it where it would be cut; hidden where either is null. */
+  about(tip: Tip | null, at: Element | TipPlace | null): void {
+    this.hide();
+    if (tip === null || at === null) return;
+    this.#fill(tip);
+    const { left, top, bottom } = at instanceof Element ? at.getBoundingClientRect() : at;
+    const around = this.parent.getBoundingClientRect();
+    const below = bottom - around.top + TIP_GAP_PX;
+    const height = this.#box.offsetHeight;
+    const above = top - around.top - TIP_GAP_PX - height;
+    this.#place(Math.max(0, left - around.left), below + height > around.height && above > 0 ? above : below);
+  }
+
+  #fill({ title, lines }: Tip): void {
+    this.#box.replaceChildren(h("b", title), ...lines.map((line) => h("div", line)));
+    this.#box.hidden = false;
+  }
+
+  #place(x: number, y: number): void {
+    const { offsetWidth: width, style } = this.#box;
+    const room = this.parent.clientWidth - width - 2;
+    style.left = `${Math.max(0, x + 12 > room ? x - 12 - width : x + 12)}px`;
+    style.top = `${y}px`;
+  }
 }
 
 interface PlotGestures {
@@ -89,67 +91,41 @@ interface PlotGestures {
 const DRAG_PX = 4;
 
 /** Tells clicks from drags; all x and y are px in `element`. A drag that Esc or the system ends counts for nothing. */
-export function watchPlot(element: HTMLElement, gestures: PlotGestures, signal: AbortSignal): void {
-  const press = new Press(element, gestures);
-  on(element, signal, {
-    pointerdown: (event) => press.begin(event),
-    pointermove: (event) => press.move(event),
-    pointerup: (event) => press.end(event),
-    pointercancel: () => press.cancel(),
-    pointerleave: () => press.leave(),
-  });
-}
-
-/** The pointer over a plot, from one press to the next. */
-class Press {
+export function watchPlot(element: HTMLElement, signal: AbortSignal, gestures: PlotGestures): void {
   /** Where the button went down; null while it is up. */
-  #from: number | null = null;
-  #isDrag = false;
-
-  constructor(
-    readonly element: HTMLElement,
-    readonly gestures: PlotGestures,
-  ) {}
-
-  #at(event: PointerEvent): readonly [number, number] {
-    const box = this.element.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  }
-
-  begin(event: PointerEvent): void {
-    if (event.button !== 0) return;
-    this.#from = this.#at(event)[0];
-    this.#isDrag = false;
-    this.element.setPointerCapture?.(event.pointerId);
-  }
-
-  move(event: PointerEvent): void {
-    const [x, y] = this.#at(event);
-    if (this.#from === null) {
-      this.gestures.onHover(x, y);
-      return;
-    }
-    this.#isDrag ||= Math.abs(x - this.#from) >= DRAG_PX;
-    if (this.#isDrag) this.gestures.onDrag(this.#from, x);
-  }
-
-  end(event: PointerEvent): void {
-    if (this.#from === null) return;
-    const [x] = this.#at(event);
-    const start = this.#from;
-    this.#from = null;
-    if (this.#isDrag) this.gestures.onDragEnd(start, x);
-    else this.gestures.onClick(x);
-  }
-
-  cancel(): void {
-    this.#from = null;
-    this.gestures.onLeave();
-  }
-
-  leave(): void {
-    if (this.#from === null) this.gestures.onLeave();
-  }
+  let from: number | null = null;
+  let isDrag = false;
+  const at = (event: PointerEvent) => {
+    const box = element.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top] as const;
+  };
+  on(element, signal, {
+    pointerdown: (event) => {
+      if (event.button !== 0) return;
+      [from] = at(event);
+      isDrag = false;
+      element.setPointerCapture?.(event.pointerId);
+    },
+    pointermove: (event) => {
+      const [x, y] = at(event);
+      if (from === null) return gestures.onHover(x, y);
+      isDrag ||= Math.abs(x - from) >= DRAG_PX;
+      if (isDrag) gestures.onDrag(from, x);
+    },
+    pointerup: (event) => {
+      if (from === null) return;
+      const [x] = at(event);
+      const start = from;
+      from = null;
+      if (isDrag) gestures.onDragEnd(start, x);
+      else gestures.onClick(x);
+    },
+    pointercancel: () => {
+      from = null;
+      gestures.onLeave();
+    },
+    pointerleave: () => from === null && gestures.onLeave(),
+  });
 }
 
 interface BokehModel {
@@ -163,12 +139,7 @@ interface Scale {
 
 interface PlotView {
   readonly model: BokehModel & { readonly document: { get_model_by_name(name: string): BokehModel | null } };
-  readonly frame: {
-    readonly bbox: { readonly left: number; readonly right: number; readonly top: number; readonly bottom: number };
-    readonly x_scale: Scale;
-    readonly y_scale: Scale;
-  };
-  resize_layout?(): void;
+  readonly frame: { readonly bbox: Box; readonly x_scale: Scale; readonly y_scale: Scale };
 }
 
 interface BokehApi {
@@ -182,17 +153,8 @@ interface BokehApi {
 
 type Box = Readonly<Record<"left" | "right" | "top" | "bottom", number>>;
 
-/** A chart in the page. Pixels are relative to `element`. */
-export interface Chart {
-  readonly element: HTMLElement;
-  /** The model of a name; throws when the figure has none, because then Python and JavaScript disagree. */
-  get(name: string): BokehModel;
-  setData(source: string, columns: Readonly<Record<string, ArrayLike<unknown>>>): void;
-  frame(): Box;
-  toX(px: number): number;
-  xToPx(value: number): number;
-  yToPx(value: number): number;
-}
+/** A chart in the page. Pixels are relative to the element that it is in. */
+export type Chart = ReturnType<typeof chartOf>;
 
 /** BokehJS stays off `window.Bokeh`, where the notebook may have another version. */
 async function runBokeh({ text, name }: Script): Promise<BokehApi> {
@@ -241,24 +203,24 @@ export async function createChart(view: TraceView, parent: HTMLElement): Promise
   };
   if (signal.aborted) remove();
   else atEnd(signal, remove);
-  return chartOf(plot, element);
+  return chartOf(plot);
 }
 
-function chartOf(plot: PlotView, element: HTMLElement): Chart {
-  const get = (name: string) => {
+function chartOf(plot: PlotView) {
+  /** The model of a name; throws when the figure has none, because then Python and JavaScript disagree. */
+  const get = (name: string): BokehModel => {
     const found = plot.model.document.get_model_by_name(name);
     if (found === null)
       throw new Error(`the figure has no model named "${name}"; the Python and JavaScript versions differ`);
     return found;
   };
   return {
-    element,
     get,
-    setData: (source, data) => get(source).setv({ data }),
+    setData: (source: string, data: Readonly<Record<string, ArrayLike<unknown>>>) => get(source).setv({ data }),
     frame: () => plot.frame.bbox,
-    toX: (px) => plot.frame.x_scale.invert(px),
-    xToPx: (value) => plot.frame.x_scale.compute(value),
-    yToPx: (value) => plot.frame.y_scale.compute(value),
+    toX: (px: number) => plot.frame.x_scale.invert(px),
+    xToPx: (value: number) => plot.frame.x_scale.compute(value),
+    yToPx: (value: number) => plot.frame.y_scale.compute(value),
   };
 }
 

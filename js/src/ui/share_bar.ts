@@ -99,16 +99,12 @@ export class ShareBar {
     readonly onPick: (key: string) => void,
     signal: AbortSignal,
   ) {
-    this.element = h("div.tfp-share", { role: "img" }, h("span.q.tfp-share-title", title), this.#track);
+    this.element = h("div.tfp-share", { role: "img" }, h("span.q.fix.tfp-share-title", title), this.#track);
     on(this.#track, signal, { click: (event) => this.#click(event) });
-    watchSize(
-      this.#track,
-      (width) => {
-        this.#width = width;
-        this.#draw();
-      },
-      signal,
-    );
+    watchSize(this.#track, signal, (width) => {
+      this.#width = width;
+      this.#draw();
+    });
   }
 
   set(segments: readonly Segment[]): void {
@@ -130,8 +126,8 @@ export class ShareBar {
       const room = segment.ratio * this.#width;
       const label = labelOf(segment.labels, room - PADDING_PX, widthOf, taken);
       if (label) taken.add(label);
-      const color = segment.family.startsWith("--") ? segment.family : `--s-${segment.family}`;
-      const edge = segment.family.startsWith("--") ? segment.family : `--e-${segment.family}`;
+      const { family } = segment;
+      const [color, edge] = family.startsWith("--") ? [family, family] : [`--s-${family}`, `--e-${family}`];
       const background = segment.isRest ? "var(--bg-2)" : `var(${room < MIN_FILL_PX ? edge : color})`;
       const style = { "flex-grow": String(segment.ratio), background, "--edge": `var(${edge})` };
       const part = h("span.tfp-share-part", { title: segment.title, "data-key": segment.key, style }, label);

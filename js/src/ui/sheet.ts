@@ -113,26 +113,18 @@ export class Sheet<R> {
   constructor(readonly options: SheetOptions<R>) {
     const { role, label, signal, onHover } = options;
     const attributes = { class: "tfp-grid", role, tabindex: 0, "aria-label": label };
-    this.element = h(
-      "div",
-      attributes,
-      h("div", { role: "rowgroup", class: "head" }, this.#head),
-      this.#body,
-      this.#none,
-    );
+    const head = h("div", { role: "rowgroup", class: "head" }, this.#head);
+    this.element = h("div", attributes, head, this.#body, this.#none);
     this.#drawSoon = inFrame(() => this.draw(), signal);
     on(this.element, signal, { scroll: this.#drawSoon });
-    onKeys(
-      this.element,
-      signal,
-      (event) => event.target === this.element && !hasModifier(event) && this.#act(event.key),
-    );
+    const isMeant = (event: KeyboardEvent) => event.target === this.element && !hasModifier(event);
+    onKeys(this.element, signal, (event) => isMeant(event) && this.#act(event.key));
     on(this.#body, signal, { click: (event) => this.#click(event) });
     if (onHover) {
       const pointerover = (event: PointerEvent) => onHover(this.#rows[this.#placeOf(event)] ?? null);
       on(this.#body, signal, { pointerover, pointerleave: () => onHover(null) });
     }
-    watchSize(this.element, (width) => this.#resize(width), signal);
+    watchSize(this.element, signal, (width) => this.#resize(width));
   }
 
   get at(): number {
@@ -162,8 +154,8 @@ export class Sheet<R> {
     this.#none.textContent = text;
   }
 
-  setTitle(id: string, text: string): void {
-    this.#titles.set(id, text);
+  setTitles(titles: Readonly<Record<string, string>>): void {
+    for (const [id, text] of Object.entries(titles)) this.#titles.set(id, text);
     this.#drawHead([...this.#fitted.keys()]);
   }
 
@@ -334,15 +326,8 @@ export class Sheet<R> {
   }
 
   #act(key: string): boolean {
-    const steps = {
-      ArrowDown: 1,
-      ArrowUp: -1,
-      PageDown: PAGE_ROWS,
-      PageUp: -PAGE_ROWS,
-      Home: -Infinity,
-      End: Infinity,
-    };
-    const step = steps[key as keyof typeof steps];
+    const jumps = { Home: -Infinity, End: Infinity, PageDown: PAGE_ROWS, PageUp: -PAGE_ROWS };
+    const step = { ...jumps, ArrowDown: 1, ArrowUp: -1 }[key];
     const row = this.#rows[this.#at];
     if (step === undefined) return row !== undefined && this.options.onKey?.(key, row, this.#at) === true;
     if (this.#rows.length === 0) return true;

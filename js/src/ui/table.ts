@@ -6,7 +6,7 @@ import { textFilter } from "../model/ops";
 import { describeRange, perStep, scopeOf, stepsOfScope } from "../model/range";
 import { aStep, type CsvColumns, csvOf, formatAmount, formatCount, formatPercent, formatTo } from "../model/text";
 import type { Pane } from "./controls";
-import { button, type Child, download, h, inFrame, on, setAria } from "./dom";
+import { button, type Child, download, h, inFrame, on, say, setAria } from "./dom";
 import { type CellLook, type GridColumn, Sheet } from "./sheet";
 import { follow, type TraceView, toggleSelection, type View } from "./view";
 
@@ -22,11 +22,13 @@ interface GridOptions<R> {
   readonly onWidths?: () => void;
 }
 
+/** Rows of which a view gives all at once, sorted by the head that is pressed. */
 export class Grid<R> {
   readonly element: HTMLElement;
-  readonly #sheet: Sheet<R>;
+  readonly sheet: Sheet<R>;
+  /** The rows in their order. */
+  shown: readonly R[] = [];
   protected rows: readonly R[] = [];
-  #sorted: readonly R[] = [];
   #selected: ReadonlySet<string> = new Set();
   #sortBy: string;
   #isDown = true;
@@ -36,64 +38,44 @@ export class Grid<R> {
   constructor(readonly options: GridOptions<R>) {
     const { label, signal, key, attributes, onPick, placeholder = "", onWidths } = options;
     this.#sortBy = options.sortBy;
-    this.#sheet = new Sheet({
+    this.sheet = new Sheet({
       role: "grid",
       label: `${label}: arrow keys select a row`,
       signal,
       attributes: (row) => ({ ...attributes(row), "aria-selected": String(this.#selected.has(key(row))) }),
       onSort: (id) => this.#sort(id),
       onClick: onPick,
-      onWalk: (place) => place !== this.#sheet.at && onPick(this.#sorted[place]),
+      onWalk: (place) => place !== this.sheet.at && onPick(this.shown[place]),
       onWidths,
     });
-    this.element = this.#sheet.element;
-    this.#sheet.setPlaceholder(placeholder);
+    this.element = this.sheet.element;
+    this.sheet.setPlaceholder(placeholder);
   }
 
   setRows(rows: readonly R[]): void {
     this.rows = rows;
     const values = this.options.columns.find(({ id }) => id === this.#sortBy)?.value;
-    this.#sorted = values === undefined ? rows : sorted(rows, values, this.#isDown);
-    this.#sheet.show(
-      this.options.columns,
-      this.#sorted,
-      { id: this.#sortBy, isDown: this.#isDown },
-      this.#firstSelected,
-    );
+    this.shown = values === undefined ? rows : sorted(rows, values, this.#isDown);
+    const sorting = { id: this.#sortBy, isDown: this.#isDown };
+    this.sheet.show(this.options.columns, this.shown, sorting, this.#firstSelected);
     if (this.#sought !== null) this.reveal(this.#sought);
-  }
-
-  setPlaceholder(text: string): void {
-    this.#sheet.setPlaceholder(text);
-  }
-
-  setTitle(id: string, text: string): void {
-    this.#sheet.setTitle(id, text);
-  }
-
-  columnWidth(id: string): number {
-    return this.#sheet.columnWidth(id);
-  }
-
-  shown(): readonly R[] {
-    return this.#sorted;
   }
 
   setSelected(keys: ReadonlySet<string>): void {
     this.#selected = keys;
     if (this.#sought !== null && !keys.has(this.#sought)) this.#sought = null;
-    this.#sheet.update(this.#firstSelected);
+    this.sheet.update(this.#firstSelected);
   }
 
   reveal(key: string): void {
-    const place = this.#sorted.findIndex((row) => this.options.key(row) === key);
+    const place = this.shown.findIndex((row) => this.options.key(row) === key);
     this.#sought = place < 0 ? key : null;
-    if (place >= 0) this.#sheet.reveal(place);
+    if (place >= 0) this.sheet.reveal(place);
   }
 
   get #firstSelected(): number {
     if (this.#selected.size === 0) return -1;
-    return this.#sorted.findIndex((row) => this.#selected.has(this.options.key(row)));
+    return this.shown.findIndex((row) => this.#selected.has(this.options.key(row)));
   }
 
   #sort(id: string): void {
@@ -265,13 +247,9 @@ export class Ledger<R extends LedgerRow> extends Grid<R> {
   }
 
   show(rows: readonly R[], titles: Readonly<Record<string, string>> = {}): void {
-    this.setTitles(titles);
+    this.sheet.setTitles(titles);
     this.setRows(rows);
     this.mark();
-  }
-
-  setTitles(titles: Readonly<Record<string, string>>): void {
-    for (const [id, title] of Object.entries(titles)) this.setTitle(id, title);
   }
 
   mark(): void {
@@ -281,7 +259,7 @@ export class Ledger<R extends LedgerRow> extends Grid<R> {
   }
 
   save(): void {
-    download(this.ledger.fileName, csvOf(this.ledger.csv, this.shown()), "text/csv");
+    download(this.ledger.fileName, csvOf(this.ledger.csv, this.shown), "text/csv");
   }
 }
 
@@ -331,12 +309,10 @@ export class FilteredTable<R> {
     const attributes = { type: "search", placeholder: "Filter: text or /regex/", "aria-label": options.filterLabel };
     this.#input = h("input", attributes);
     this.grid = new Grid<R>({ ...options, signal });
-    const filter = inFrame(() => this.apply(), signal);
-    on(this.#input, signal, { input: filter });
-    const save = () => download(csv.file, csvOf(csv.columns(), this.grid.shown()), "text/csv");
+    on(this.#input, signal, { input: inFrame(() => this.apply(), signal) });
+    const save = () => download(csv.file, csvOf(csv.columns(), this.grid.shown), "text/csv");
     const saver = button("CSV", save, signal, { title: "Save the rows shown, with full names and precision" });
-    const space = h("span.sp");
-    const bar = h("div.bar", this.#input, ...controls, space, this.#count, saver);
+    const bar = h("div.bar", this.#input, ...controls, h("span.sp"), this.#count, saver);
     this.element = h("div.tfp-fill.tfp-linked", bar, ...above, this.grid.element);
   }
 
@@ -349,7 +325,7 @@ export class FilteredTable<R> {
     this.#input.title = error;
     this.#shown = passing(test, isOff);
     onShown?.(this.#shown);
-    this.grid.setPlaceholder(whyEmpty());
+    this.grid.sheet.setPlaceholder(whyEmpty());
     this.grid.setRows(this.#shown);
     this.#describe(error, isOff);
     this.followSelection(false);
@@ -358,9 +334,8 @@ export class FilteredTable<R> {
   #describe(error: string, isOff: boolean): void {
     const [text, about] = this.options.describe(this.#shown, isOff);
     const parts: Child[] = error ? [`Filter not applied: ${error}`] : [text, about && h("span.tfp-about", about)];
-    this.#count.replaceChildren(...parts.filter((part) => part !== undefined && part !== null && part !== false));
     // Where there is no room the text is cut.
-    this.#count.title = this.#count.textContent ?? "";
+    say(this.#count, ...parts.filter((part) => part !== undefined && part !== null && part !== false));
   }
 
   /** Marks the rows that are selected; `reveals`: scrolls to the first of them. */
@@ -472,7 +447,7 @@ export class LinkedTable<R> {
   #tellRows(): void {
     const { onRows, titles } = this.options;
     onRows?.(this.#all, this.nSteps);
-    for (const [id, title] of Object.entries(titles?.(this.nSteps) ?? {})) this.#table.grid.setTitle(id, title);
+    this.#table.grid.sheet.setTitles(titles?.(this.nSteps) ?? {});
   }
 
   #whyEmpty(): string {

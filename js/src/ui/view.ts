@@ -12,6 +12,7 @@ import {
   guarded,
   type Host,
   type RenderProps,
+  reasonOf,
   showFailures,
   type WidgetModule,
   within,
@@ -71,8 +72,7 @@ export async function renderWidget(
     const child = await host.getWidget(String(ref), { signal });
     await child.render({ el, signal });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    el.append(h("div.tfp-error", { role: "alert" }, `The ${name} view failed: ${reason}`));
+    el.append(h("div.tfp-error", { role: "alert" }, `The ${name} view failed: ${reasonOf(error)}`));
   }
 }
 
@@ -210,9 +210,7 @@ function keptControls(root: HTMLElement): (next: HTMLElement) => void {
   };
 }
 
-function labelOf(element: Element): string {
-  return element.getAttribute("aria-label") ?? "";
-}
+const labelOf = (element: Element) => element.getAttribute("aria-label") ?? "";
 
 class Hosted {
   readonly #one: OneHost;
@@ -404,7 +402,8 @@ export function mountPlain({ name, build }: ViewBuilder): WidgetModule {
       const view = prepare(name, props);
       noteDrawn(name, props.model.get("data"), view.signal); // from here on it is its own place that tells what goes wrong
       try {
-        Object.assign(view.options, readOptions(props.model));
+        const text = props.model.get("options");
+        if (typeof text === "string" && text) Object.assign(view.options, JSON.parse(text));
         await build(view);
       } catch (error) {
         view.fail(error);
@@ -425,27 +424,15 @@ function prepare(name: string, { model, el, host, signal: given }: RenderProps):
   showFailures(signal, fail);
   const guard: View["guard"] = (fn) => guarded(fn, signal);
   const listeners: (() => void)[] = [];
-  const onThemeChange = () => {
-    for (const listener of listeners) listener();
-  };
-  watchTheme(root, onThemeChange, signal);
+  watchTheme(root, () => listeners.forEach((listener) => void listener()), signal);
   const onTheme = (listener: () => void) => void listeners.push(guard(listener));
   return { root, model, host, signal, options: {}, onTheme, fail, guard };
-}
-
-function readOptions(model: AnyModel): Record<string, unknown> {
-  const text = model.get("options");
-  return typeof text === "string" && text ? (JSON.parse(text) as Record<string, unknown>) : {};
 }
 
 /** One error box per view, at its top; the last error wins. Text only: a message may quote the trace. */
 function showError(root: HTMLElement, name: string, error: unknown) {
   console.error(`tfprof_widgets ${name}:`, error);
-  let box = root.querySelector<HTMLElement>(":scope > .tfp-error");
-  if (!box) {
-    box = h("div.tfp-error", { role: "alert" });
-    root.prepend(box);
-  }
-  const reason = error instanceof Error ? error.message : String(error);
-  box.textContent = `The ${name.replace("_", " ")} view failed: ${reason} The other views still work; re-running the cell makes a new one.`;
+  const box = root.querySelector<HTMLElement>(":scope > .tfp-error") ?? h("div.tfp-error", { role: "alert" });
+  if (!root.contains(box)) root.prepend(box);
+  box.textContent = `The ${name.replace("_", " ")} view failed: ${reasonOf(error)} The other views still work; re-running the cell makes a new one.`;
 }

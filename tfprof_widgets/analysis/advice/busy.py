@@ -11,11 +11,10 @@ from ...trace.arrays import Bool
 from ..card import COMPUTE, HIGH_GAIN, LAST, Advice, Fix, advise, rule
 from ..common import PS_PER_US, number, percent
 from ..grouping import UNIT_TEXTS
-from .computing import input_sizes
 from .device import LAUNCH_US, MOST, kernel_blocks, multiprocessors
+from .run import input_sizes
 
 if TYPE_CHECKING:
-    from .computing import Computing
     from .run import Run
 
 NO_FAULT = "That is a large part of a step, and need not be a fault."
@@ -31,20 +30,21 @@ def busy(run: Run) -> Iterator[Advice]:
     every = (computing.op_ms > 0) & (run.traced_ops is not None)  # else nothing tells what they are of
     for what, ops in computing.groups(every):
         if computing.part(ops).ratio > HIGH_GAIN:
-            yield _told(computing, what, ops)
+            yield _told(run, what, ops)
             return
-    yield from _unnamed(computing)
+    yield from _unnamed(run)
 
 
-def _told(computing: Computing, what: str, ops: Bool) -> Advice:
+def _told(run: Run, what: str, ops: Bool) -> Advice:
     """What takes the time and where, without a fix."""
+    computing = run.computing
     name, evidence = computing.place(what, ops)
     part, kind = computing.part(ops), computing.types[computing.top(ops)]
     share = computing.part(ops & (computing.types == kind)).ms / part.ms
     much = "all" if share > 0.995 else percent(share)
     more = f", {much} of that in {kind}" if what in ("layer", "line") and share > HIGH_GAIN else ""
-    sizes = input_sizes(computing.run, computing.top(ops)) if what == "op" else ""
-    bound = _bound(computing, np.isin(computing.op, np.flatnonzero(ops)))
+    sizes = input_sizes(run, computing.top(ops)) if what == "op" else ""
+    bound = _bound(run, np.isin(computing.op, np.flatnonzero(ops)))
     return computing.advise(
         "busy",
         f"{name} takes {part}{computing.of_device}{f', on {sizes}' if sizes else ''}{more}{bound and f', {bound}'}. "
@@ -56,16 +56,17 @@ def _told(computing: Computing, what: str, ops: Bool) -> Advice:
     )
 
 
-def _unnamed(computing: Computing) -> Iterator[Advice]:
+def _unnamed(run: Run) -> Iterator[Advice]:
     """A kind of kernel of which no op is known."""
-    run, own = computing.run, np.flatnonzero(computing.op < 0)
+    computing = run.computing
+    own = np.flatnonzero(computing.op < 0)
     if not len(own) or not run.steps.device_computes:
         return
     names, code = np.unique(run.trace.name_id[computing.event[own]], return_inverse=True)
     ms = np.bincount(code, computing.ms[own])
     part, name = run.steps.part("kernel", float(ms.max())), run.trace.strings[int(names[ms.argmax()])]
     if part.ratio > HIGH_GAIN:
-        bound = _bound(computing, np.isin(np.arange(len(computing.op)), own[code == ms.argmax()]))
+        bound = _bound(run, np.isin(np.arange(len(computing.op)), own[code == ms.argmax()]))
         yield advise(
             "busy",
             f"The kernel {name[:80]} takes {part}{computing.of_device}{bound and f', {bound}'}. {NO_FAULT}",
@@ -75,9 +76,9 @@ def _unnamed(computing: Computing) -> Iterator[Advice]:
         )
 
 
-def _bound(computing: Computing, chosen: Bool) -> str:
+def _bound(run: Run, chosen: Bool) -> str:
     """What bounds most of the time of some rows on a GPU, in words; "" where nothing tells."""
-    run, frame = computing.run, computing.run.results.kernels.frame
+    computing, frame = run.computing, run.results.kernels.frame
     if not chosen.any() or frame.empty:
         return ""
     event, ms = computing.event[chosen], computing.ms[chosen]

@@ -18,8 +18,7 @@ from ..layers.scopes import VENDOR
 from ..steps.owners import CATEGORIES
 
 if TYPE_CHECKING:
-    from .facts import StepPart
-    from .run import Run
+    from .facts import RunFacts, StepPart
 
 NAMED = {"layer": "The layer", "optimizer": "The optimizer", "loss": "The loss"}
 NO_COMPUTE = ("Dataset", "_Send", "_Recv", "_HostSend", "_HostRecv", "_Arg", "_Retval", "XLA_Args", "XLA_Retvals")
@@ -34,7 +33,7 @@ _WHOLE = 0.95
 class Computing:
     """The rows of `attribution` in which the averaged steps compute, on devices where any does, else on the host."""
 
-    run: Run
+    run: RunFacts
 
     @cached_property
     def rows(self) -> Int64:
@@ -182,7 +181,7 @@ class Computing:
 class SpentOps:
     """Some framework ops, of which those of the side that computes count."""
 
-    run: Run
+    computing: Computing
     name: str
     """What their time is called among the evidence."""
     chosen: Bool
@@ -192,30 +191,29 @@ class SpentOps:
     @cached_property
     def own(self) -> Bool:
         """Those that count."""
-        own: Bool = self.chosen & (self.run.computing.op_ms > 0)
+        own: Bool = self.chosen & (self.computing.op_ms > 0)
         return own
 
     @cached_property
     def part(self) -> StepPart:
         """Of the mean step what they take, with what the device idles between them where the rule claims such time."""
-        computing = self.run.computing
-        ms = computing.part(self.own).ms + (computing.amid_ms(self.own) if self.with_waits else 0.0)
-        return self.run.steps.part(self.name, ms)
+        ms = self.computing.part(self.own).ms + (self.computing.amid_ms(self.own) if self.with_waits else 0.0)
+        return self.computing.run.steps.part(self.name, ms)
 
     @cached_property
     def top(self) -> int:
         """The costliest."""
-        return int(np.where(self.own, self.run.computing.op_ms, -1.0).argmax())
+        return int(np.where(self.own, self.computing.op_ms, -1.0).argmax())
 
     @property
     def type(self) -> str:
         """The type of the costliest, as TensorFlow calls it."""
-        return VENDOR.sub("", self.run.results.op_shares.type[self.top])
+        return VENDOR.sub("", self.computing.run.results.op_shares.type[self.top])
 
     @cached_property
     def place(self) -> str:
         """`file:line` of the user's that the costliest is charged to, empty where it is charged to none."""
-        return op_line(self.run, self.top)
+        return op_line(self.computing.run, self.top)
 
     @property
     def where(self) -> str:
@@ -225,23 +223,23 @@ class SpentOps:
     @property
     def n_per_step(self) -> float:
         """How many of them run a step; those of a host that takes samples."""
-        return float(self.run.work.per_step[self.own[self.run.results.op_shares.dominant]].sum())
+        return float(self.computing.run.work.per_step[self.own[self.computing.run.results.op_shares.dominant]].sum())
 
     def advise(self, rule: str, title: str, *, fix: Fix, gain_ratio: float, **evidence: float | str) -> Advice:
         """Advice on them: it shows them in the step that takes as long as most do."""
-        steps = self.run.steps
+        steps = self.computing.run.steps
         return advise(
             rule,
             title,
             evidence=self.part.evidence | evidence | ({"line": self.place} if self.place else {}),
             fix=fix,
-            selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(self.run, self.own)),
+            selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(self.computing.run, self.own)),
             gain_ratio=gain_ratio,
             claim=Claim(self.own),
         )
 
 
-def costliest(run: Run, chosen: Bool) -> tuple[str, ...]:
+def costliest(run: RunFacts, chosen: Bool) -> tuple[str, ...]:
     """Names of the five costliest of some framework ops."""
     us = np.where(chosen, run.results.op_sums.self_us, 0.0)
     order = np.argsort(-us, kind="stable")[:5]
@@ -249,17 +247,8 @@ def costliest(run: Run, chosen: Bool) -> tuple[str, ...]:
     return run.known(*(run.results.op_shares.name[i] for i in order.tolist() if us[i] > least))
 
 
-def op_line(run: Run, op: int) -> str:
+def op_line(run: RunFacts, op: int) -> str:
     """`file:line` of the user's that a framework op is charged to, empty where it is charged to none."""
     lines = run.results.source_lines
     row = lines.entries.iloc[int(lines.op_entry[op])]
     return "" if row["bucket"] else place_of(run.results.source_map, str(row["file"]), int(row["line"]))
-
-
-def input_sizes(run: Run, op: int) -> str:
-    """What an op reads, but for what is no more than a list of numbers: `8192x2047 and 2047x2047`."""
-    traced = run.traced_ops
-    row = int(traced.row[op]) if traced is not None else -1
-    sizes = [shape for shape in traced.input_shapes(row) if shape] if traced is not None and row >= 0 else []
-    known = ["x".join("?" if one < 0 else str(one) for one in shape) for shape in sizes[:2] if len(shape) > 1]
-    return " and ".join(known)

@@ -328,7 +328,7 @@ def repeated_work(run: Run) -> Iterator[Advice]:
     again, of_first = _again(traced)
     if not again.any():
         return
-    ops = SpentOps(run, "repeated", again)
+    ops = SpentOps(run.computing, "repeated", again)
     if ops.part.ratio < MEDIUM_GAIN:
         return
     places = list(dict.fromkeys(place for place in (ops.place, op_line(run, of_first[ops.top])) if place))

@@ -256,16 +256,9 @@ LITTLE = 0.1
 
 
 @rule(
-    "Compile the loop",
+    "Do without the loop, or compile it",
     claims=(*COMPUTE, "dispatch", "kernel_launch"),
-    explains=(
-        "few_blocks",
-        "busy",
-        "launch_bound",
-        "memory_headroom",
-        "small_batch",
-        "step_overhead",
-    ),
+    explains=("few_blocks", "busy", "launch_bound", "memory_headroom", "small_batch", "step_overhead"),
 )
 def graph_loop(run: Run) -> Iterator[Advice]:
     """A loop of TensorFlow runs small ops in turn; gain: what its ops do not compute, of a device its waits for launches."""
@@ -307,6 +300,13 @@ def graph_loop(run: Run) -> Iterator[Advice]:
 
 
 _JACOBIAN = re.compile(r"\.(?:batch_)?jacobian\(")
+_SCAN = re.compile(r"\bscan\(")
+_RECURRENCE = (
+    "Where an iteration adds to a multiple of the last, as for a moving average or a discounted sum, all of them are one product "
+    "with a matrix of the decay (tf.einsum), one convolution, or tf.cumsum, without a loop."
+)
+_MAPPED = "Where an iteration needs nothing of those before, tf.vectorized_map in place of tf.map_fn has no loop."
+_TRY = "Then try jit_compile=True, and measure: XLA on a CPU makes some loops faster, others half as fast."
 
 
 def _classes(run: Run, loops: GraphLoops, loop: int) -> frozenset[str]:
@@ -328,12 +328,11 @@ def _without_loop(run: Run, code: str, classes: frozenset[str]) -> Fix:
         return Fix("Compute all gradients at once: jacobian(..., experimental_use_pfor=True), which is the default.")
     if "vectorized_map(" in code:
         return Fix("vectorized_map runs in a loop what it cannot do for all at once: write that for a whole batch.")
-    more = LARGER_BATCH
-    if not run.has_layers:
-        more = f"Where an iteration needs nothing of those before, tf.vectorized_map in place of tf.map_fn has no loop. {more}"
-    if run.can_be_compiled:
-        return compiled(run, "one program, the loop with it").also(more)
-    return Fix(more)
+    first = _RECURRENCE if _SCAN.search(code) else _MAPPED if "map_fn(" in code or not run.has_layers else ""
+    more = f"{first} {LARGER_BATCH}".lstrip()
+    if not run.can_be_compiled:
+        return Fix(more)
+    return compiled(run, "one program, the loop with it").also(more) if run.steps.has_device else Fix(more).also(_TRY)
 
 
 def _launch_ms(loops: GraphLoops) -> Float64:

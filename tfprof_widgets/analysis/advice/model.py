@@ -33,10 +33,10 @@ from ..ops.kernels import beside_products
 from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS
 from .causes import PRODUCTS
-from .computing import SpentOps, costliest, input_sizes
+from .computing import SpentOps, costliest
 from .host import WAITS, batch_room
 from .ops import FEW_16BIT, double_precision, unfused_norm
-from .run import FIXED, LARGER_BATCH
+from .run import FIXED, LARGER_BATCH, input_sizes
 
 if TYPE_CHECKING:
     from .causes import TracedOps
@@ -66,7 +66,7 @@ def flattened_features(run: Run) -> Iterator[Advice]:
         own = traced.row.to_numpy()
         rows = np.unique(own[(own >= 0) & run.computing.matter])
         of_weights = [row for row in rows.tolist() if traced.has_shape(row, shapes[weights])]
-        ops = SpentOps(run, "features", traced.runs([product]) | np.isin(own, of_weights))
+        ops = SpentOps(run.computing, "features", traced.runs([product]) | np.isin(own, of_weights))
         if ops.part.ratio < MOST:
             continue
         name, size = variables["name"].iloc[weights], "x".join(map(str, image[1:]))
@@ -112,7 +112,7 @@ def frozen_layers(run: Run) -> Iterator[Advice]:
     is_frozen = layers.entries["layer"].isin(own).to_numpy()[layers.op_entry]
     rows = traced.row.to_numpy()
     before = traced.before(rows[is_frozen & (rows >= 0)].tolist())
-    ops = SpentOps(run, "frozen", is_frozen | forward_only[layers.op_entry] & np.isin(rows, before))
+    ops = SpentOps(run.computing, "frozen", is_frozen | forward_only[layers.op_entry] & np.isin(rows, before))
     if not own or ops.part.ratio < HIGH_GAIN or _draws(run, traced, before):
         return
     base = _scope(own)
@@ -165,70 +165,117 @@ SMALL = 4096
 """Numbers that a variable has at most where its update is all overhead: some us of work for a dozen ops."""
 
 
-@rule(
-    "Update fewer rows of a table",
-    claims=COMPUTE,
-    explains=(
-        "small_batch",
-        "step_overhead",
+_READ = re.compile("ReadVariableOp")
+_WRITES = re.compile(r"Assign\w*VariableOp|Resource\w*(?:Apply|Scatter)\w+")
+_ON_ROWS = {
+    "reading": (
+        ", as a variable that rows were written to is copied when it is read",
+        "Gather from the variable itself, which copies the rows that are read alone: tf.gather(variable, ids); of a "
+        "keras.layers.Embedding in a subclass of it whose call(self, inputs) returns tf.gather(self.embeddings.value, inputs).",
     ),
-)
+    "computing": (
+        ", as {} computes with them",
+        "Compute with the rows that a step reads, behind the lookup: a layer's regularizer as activity_regularizer, not as "
+        "embeddings_regularizer. Else all rows have a gradient, and are updated. It trains differently.",
+    ),
+    "updating": (
+        " to update them",
+        "An optimizer with a state of its own for each row, as Keras' Adam and its kin have, or a gradient that was made dense "
+        "changes all rows, read or not. keras.optimizers.SGD, or a lazy Adam of your own that gathers and scatters these rows, "
+        "changes the rows that were read alone, and a table of fewer rows (keras.layers.Hashing) has less to change: all train "
+        "differently.",
+    ),
+}
+"""Why a step works on all rows, and what to do."""
+
+
+@rule("Work on fewer rows of a table", claims=COMPUTE, explains=("small_batch", "step_overhead"))
 def dense_update(run: Run) -> Iterator[Advice]:
-    """A step updates all rows of a table of which it reads few; gain: the share of ops on its shape but reading rows."""
-    steps, traced = run.steps, run.traced_ops
-    if traced is None or len(steps) < MIN_STEPS:
+    """A step copies, computes with or updates all rows of tables of which it reads few; gain: the share of what takes most."""
+    traced = run.traced_ops
+    if traced is None or len(run.steps) < MIN_STEPS:
         return
-    own = traced.row.to_numpy()
-    picks = np.isin(own, traced.ran(*_GATHERS))
-    for table, n_read in _tables(run, traced).items():  # one turn a table
-        name, shape = (str(traced.source_map.variables[key].iloc[table]) for key in ("name", "shape"))
-        sizes = parse_shapes(shape)[0] or (0,)
-        rows = np.flatnonzero((own >= 0) & ~picks & run.computing.matter)
-        is_of_table = np.zeros(len(own), np.bool_)
-        is_of_table[rows] = [traced.has_shape(int(own[op]), sizes) for op in rows.tolist()]
-        update = SpentOps(run, "update", is_of_table)
-        if update.part.ratio < HIGH_GAIN or (n_read and n_read > FEW_ROWS * sizes[0]):
-            continue
-        read = f"to update them, and reads {n_read:,} at most" if n_read else "to update them, and reads some"
-        yield update.advise(
-            "dense_update",
-            f"A step works on all {sizes[0]:,} rows of {name} ({shape}) {read}: {update.part}.",
-            fix=Fix(
-                "Keras' Adam and its kin change their own state of each row, read or not. keras.optimizers.SGD, or a lazy "
-                "Adam of your own that gathers and scatters these rows, changes the rows that were read alone, and a table of "
-                "fewer rows (keras.layers.Hashing) has less to change: all train differently."
-            ),
-            gain_ratio=update.part.ratio,
-            n_rows=sizes[0],
-            n_rows_read=n_read,
-            variable=name,
-        )
+    tables, found = _tables(run, traced), dict[str, list[tuple[float, int, Bool, Bool]]]()
+    for table in tables:
+        for why, (ops, first) in _on_all_rows(run, traced, table).items():
+            found.setdefault(why, []).append((run.computing.part(ops).ms, table, ops, first))
+    why, own = max(found.items(), key=lambda one: sum(ms for ms, *_ in one[1]), default=("", []))
+    if (
+        not own
+        or (work := SpentOps(run.computing, "rows", np.any([ops for _, _, ops, _ in own], axis=0))).part.ratio
+        < HIGH_GAIN
+    ):
+        return
+    _, table, _, first = max(own, key=lambda one: one[0])
+    name, shape = (str(traced.source_map.variables[key].iloc[table]) for key in ("name", "shape"))
+    n_rows, reads = (parse_shapes(shape)[0] or (0,))[0], f"{tables[table]:,} at most" if tables[table] else "some"
+    others = f" and of {plural(len(own) - 1, 'other table')}" if len(own) > 1 else ""
+    (by, words), top = _ON_ROWS[why], SpentOps(run.computing, "rows", first)
+    yield work.advise(
+        "dense_update",
+        f"A step works on all {n_rows:,} rows of {name} ({shape}){others}{by.format(f'{top.type}{top.where}')}, and reads "
+        f"{reads}: {work.part}.",
+        fix=Fix(words),
+        gain_ratio=work.part.ratio,
+        n_rows=n_rows,
+        n_rows_read=tables[table],
+        variable=name,
+    )
+
+
+def _on_all_rows(run: Run, traced: TracedOps, table: int) -> dict[str, tuple[Bool, Bool]]:
+    """By why they work on all rows of a table the framework ops that do, and which do first; none where products need all."""
+    shapes, details = (
+        [parse_shapes(text)[0] for text in traced.source_map.variables["shape"]],
+        traced.source_map.details,
+    )
+    shape, own, scopes, gathers = (
+        shapes[table] or (),
+        traced.row.to_numpy(),
+        run.results.op_scopes,
+        traced.ran(*_GATHERS),
+    )
+    reads = details["op"][details["variable"] == table]
+    behind = {*_working_on(traced, [row for row in reads.tolist() if row not in gathers], shape)}.difference(gathers)
+    if PRODUCTS & {*traced.type.iloc[traced.readers([*behind])]}:
+        return {}
+    every, first = np.zeros((2, len(own)), np.bool_)
+    ops = np.flatnonzero((own >= 0) & run.computing.matter & ~np.isin(own, gathers))
+    every[ops] = [traced.has_shape(row, shape) for row in own[ops].tolist()]
+    copies, writes = every & run.computing.of_type(_READ), every & run.computing.of_type(_WRITES)
+    updates, changes = writes | every & scopes.is_optimizer, every & ~copies
+    ops = np.flatnonzero(changes & ~updates & ~scopes.is_backward)
+    first[ops] = [
+        any(traced.variable(traced.behind(row, slot)) == table for slot in (0, 1)) for row in own[ops].tolist()
+    ]
+    has_state = len(np.unique(own[writes])) > shapes.count(shape)
+    found = {"reading": copies}
+    if first.any():
+        found |= {"computing": changes & ~(updates & has_state)} | ({"updating": updates} if has_state else {})
+    elif writes.any():
+        found["updating"] = changes
+    return {why: (chosen, first) for why, chosen in found.items() if chosen.any()}
 
 
 def _tables(run: Run, traced: TracedOps) -> dict[int, int]:
-    """The trainable variables that steps gather rows of, and how many at most; 0 where that is not known."""
+    """The trainable variables of which steps gather few rows, and how many at most; 0 where that is not known."""
     variables, batch = traced.source_map.variables, batch_size_of(run.facts, 0)
     found: dict[int, int] = {}
+    shapes = [parse_shapes(text)[0] or (1,) for text in variables["shape"].tolist()]
     for row in traced.ran(*_GATHERS):
-        table = traced.variable(row)
-        source = traced.behind(row, 0)
-        table = traced.variable(source) if table < 0 and source >= 0 else table
+        table = max(traced.variable(row), traced.variable(traced.behind(row, 0)))
         if table < 0 or not variables["trainable"].iloc[table]:
             continue
         made = next(iter(traced.output_shapes(row)), None)
-        width = int(np.prod((parse_shapes(str(variables["shape"].iloc[table]))[0] or (1,))[1:]))
         sizes = [batch or 0 if size < 0 else size for size in made or (0,)]
-        found[table] = found.get(table, 0) + int(np.prod(sizes)) // max(width, 1)
-    return found
+        found[table] = found.get(table, 0) + prod(sizes) // max(prod(shapes[table][1:]), 1)
+    return {table: n_read for table, n_read in found.items() if n_read <= FEW_ROWS * shapes[table][0]}
 
 
 @rule(
     "Make fewer, larger variables",
     claims=("dispatch", "kernel_launch", *COMPUTE),
-    explains=(
-        "small_batch",
-        "step_overhead",
-    ),
+    explains=("small_batch", "step_overhead"),
 )
 def many_variables(run: Run) -> Iterator[Advice]:
     """Most ops of a step update variables, many and small ones; gain: of the step's fixed share that of the optimizer's ops."""
@@ -401,13 +448,15 @@ def tensor_core_unused(run: Run) -> Iterator[Advice]:
 
 _PICKS = ("StridedSlice", "Slice", "GatherV2")
 """Ops that give on a part of what they read."""
+_REDUCES = ("ArgMax", "ArgMin", "Max", "Min", "Sum", "Mean")
+"""Ops of which a slice is the same op of a slice, whatever they reduce."""
 FEW_USED = 0.5
 """Of the numbers that are made: where more are used, little is left to save."""
 MANY_TIMES = 8
 """An op makes at least so many times the numbers that it reads, where they are called all pairs."""
 _MOST_STEPS = 16
-HALF = 0.5
-"""Of the time of ops on all pairs: a product that makes the same takes less than that, seen."""
+_SUMS, _OF_PAIRS = ("Sum", "Mean"), ("Sub", "Mul", "SquaredDifference", "Square", "Pow", "Cast")
+"""Types of ops of which a sum over pairs is one of products."""
 
 
 @rule("Compute what is used only", claims=COMPUTE)
@@ -420,14 +469,14 @@ def unused_results(run: Run) -> Iterator[Advice]:
     kept = {row: _kept_ratio(traced, row) for row in traced.ran(*_PICKS)}
     kept = {row: ratio for row, ratio in kept.items() if 0 < ratio <= FEW_USED}
     made = {row: _made_for(traced, row, readers) for row in kept}
-    found = {row: SpentOps(run, "unused", traced.runs([row, *rows])) for row, rows in made.items() if rows}
+    found = {row: SpentOps(run.computing, "unused", traced.runs([row, *rows])) for row, rows in made.items() if rows}
     row = max(found, key=lambda one: found[one].part.ratio * (1 - kept[one]), default=-1)
     if row < 0 or found[row].part.ratio * (1 - kept[row]) < MEDIUM_GAIN:
         return
     ops = found[row]
     yield ops.advise(
         "unused_results",
-        f"A slice keeps {percent(kept[row])} of what {ops.type}{ops.where} makes: with its gradient that takes {ops.part}.",
+        f"A slice keeps {percent(kept[row])} of what {ops.type}{ops.where} makes, which takes {ops.part}.",
         fix=Fix(
             "Slice first, and compute for what is used alone, such as the last position: dense(x[:, -1]), not dense(x)[:, -1]."
         ),
@@ -466,42 +515,57 @@ def _made_for(traced: TracedOps, row: int, readers: dict[int, int]) -> list[int]
         if traced.type[row] in PRODUCTS:
             return found if traced.variable(traced.behind(row, 1)) >= 0 else []
         made, read = (next(iter(shapes), None) for shapes in (traced.output_shapes(row), traced.input_shapes(row)))
-        if made is None or read is None or abs(prod(made)) != abs(prod(read)):
+        if made is None or read is None or (abs(prod(made)) != abs(prod(read)) and traced.type[row] not in _REDUCES):
             break
     return []
 
 
 @rule("Make no tensor of all pairs", claims=COMPUTE)
 def all_pairs(run: Run) -> Iterator[Advice]:
-    """An op makes all pairs of two tensors' numbers for what follows to sum up; gain: half of the share of ops on that shape."""
+    """An op makes all pairs of two tensors' numbers for a sum over an axis that both have; gain: the share of both."""
     traced = run.traced_ops
     if traced is None or not run.steps.mean_ms or run.eager.is_hot or run.is_compiled or run.compiles_functions:
         return
-    batch = batch_size_of(run.facts, 0)
-    own = traced.row.to_numpy()
+    batch, own = batch_size_of(run.facts, 0), traced.row.to_numpy()
     rows = np.unique(own[(own >= 0) & run.computing.matter]).tolist()
-    shapes = {row: traced.output_shapes(row)[0] or () for row in rows if _makes_pairs(traced, row, batch)}
+    summed = {row: _up_to_sum(traced, row) for row in rows if _makes_pairs(traced, row, batch)}
+    shapes = {row: traced.output_shapes(row)[0] or () for row, ops in summed.items() if ops}
     for shape in set(shapes.values()):
         makers = [row for row in shapes if shapes[row] == shape]
-        on_pairs = _working_on(traced, makers, shape)
-        ops = SpentOps(run, "pairs", traced.runs(makers) | np.isin(own, on_pairs))
+        ops = SpentOps(run.computing, "pairs", traced.runs([op for row in makers for op in summed[row]]))
         if ops.part.ratio < HIGH_GAIN:
             continue
-        first = SpentOps(run, "pairs", traced.runs(makers))
+        first = SpentOps(run.computing, "pairs", traced.runs(makers))
         n_made, n_read = _n_numbers(shape, batch), _n_read(traced, makers[0], batch)
         yield ops.advise(
             "all_pairs",
-            f"{traced.type[makers[0]]}{first.where} makes {amount(n_made)} numbers of all pairs of {amount(n_read)}: "
-            f"{ops.part} with what works on them.",
+            f"{traced.type[makers[0]]}{first.where} makes {amount(n_made)} numbers of all pairs of {amount(n_read)} for a sum: "
+            f"{ops.part}.",
             fix=Fix(
                 "Make squared distances of all pairs by a product, |a - b|^2 = |a|^2 - 2 a.b + |b|^2 (tf.matmul "
-                "with transpose_b=True); what is no distance by tf.einsum, or sum up before the broadcast."
+                "with transpose_b=True), sums of products by tf.einsum."
             ),
-            gain_ratio=ops.part.ratio * HALF,
+            gain_ratio=ops.part.ratio,
             numbers_made=n_made,
             numbers_read=n_read,
-            estimate="half of their time",
         )
+
+
+def _up_to_sum(traced: TracedOps, maker: int) -> list[int]:
+    """What reads all pairs up to a sum that products of matrices make as well: over an axis that both of what makes the pairs
+    have, and of nothing but squares and products; none where that is not known."""
+    shape = traced.output_shapes(maker)[0] or ()
+    padded = [(1,) * (len(shape) - len(one or ())) + (one or ()) for one in traced.input_shapes(maker)]
+    shared = [axis for axis, sizes in enumerate(zip(*padded, strict=True)) if 1 not in sizes]
+    results = {shape[:axis] + ends + shape[axis + 1 :] for axis in shared for ends in ((), (1,))}
+    found, newest, is_summed = {maker}, [maker], False
+    while newest:  # one turn per op along the longest path
+        readers = [row for row in traced.readers(newest) if row not in found and shape in traced.input_shapes(row)]
+        sums = [row for row in readers if traced.type[row] in _SUMS and {*traced.output_shapes(row)} & results]
+        newest = [row for row in readers if traced.type[row] in _OF_PAIRS]
+        is_summed |= bool(sums)
+        found.update(newest, sums)
+    return [*found] if is_summed else []
 
 
 def _working_on(traced: TracedOps, makers: list[int], shape: tuple[int, ...]) -> list[int]:
@@ -516,10 +580,9 @@ def _working_on(traced: TracedOps, makers: list[int], shape: tuple[int, ...]) ->
 def _makes_pairs(traced: TracedOps, row: int, batch: int | None) -> bool:
     """Whether an op broadcasts what it reads to many times as many numbers."""
     read, made = traced.input_shapes(row), traced.output_shapes(row)
-    if traced.type[row] in PRODUCTS or len(read) != 2 or len(made) != 1 or None in (*read, *made):
+    if traced.type[row] not in _OF_PAIRS or len(read) != 2 or len(made) != 1 or None in (*read, *made):
         return False
-    n_read = _n_read(traced, row, batch)
-    return 0 < MANY_TIMES * n_read <= _n_numbers(made[0], batch) and _are_broadcast(read, made[0] or ())
+    return 0 < MANY_TIMES * _n_read(traced, row, batch) <= _n_numbers(made[0], batch)
 
 
 def _n_read(traced: TracedOps, row: int, batch: int | None) -> int:
@@ -530,12 +593,6 @@ def _n_read(traced: TracedOps, row: int, batch: int | None) -> int:
 def _n_numbers(shape: tuple[int, ...] | None, batch: int | None) -> int:
     """How many numbers such a tensor has, taking what is not known of it for the batch; 0 where that is not known either."""
     return prod((batch or 0) if size < 0 else size for size in shape or (0,))
-
-
-def _are_broadcast(shapes: list[tuple[int, ...] | None], made: tuple[int, ...]) -> bool:
-    padded = [(1,) * (len(made) - len(shape or ())) + (shape or ()) for shape in shapes]
-    sizes = list(zip(*padded, made, strict=True)) if all(len(one) == len(made) for one in padded) else [(2, 2, 1)]
-    return all({*read} <= {1, size} for *read, size in sizes)
 
 
 FULL_USE = 0.5
@@ -628,9 +685,7 @@ def memory_growth(run: Run) -> Iterator[Advice]:
                 "numbers instead, float(loss) and not loss."
             ),
             selection=Highlight(
-                op_names=run.known(op, f"eager/{op}"),
-                time_range_ns=ns_range(start, end),
-                view="memory_timeline",
+                op_names=run.known(op, f"eager/{op}"), time_range_ns=ns_range(start, end), view="memory_timeline"
             ),
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -96,7 +97,7 @@ def unfused_norm(run: Run) -> Iterator[Advice]:
     steps, results = run.steps, run.results
     if not steps.mean_ms or not (steps.device_computes or results.stored_graph is not None) or run.starves:
         return
-    ops = SpentOps(run, "norm", _separate_norms(run))
+    ops = SpentOps(run.computing, "norm", _separate_norms(run))
     gain = ops.part.ratio * (1 - FUSED_PASSES / SEPARATE_PASSES)
     if gain < MEDIUM_GAIN:
         return
@@ -156,7 +157,7 @@ def useless_bias(run: Run) -> Iterator[Advice]:
     is_layer = (results.layers.entries["kind"] == "layer").to_numpy()
     biased = biased[is_layer[biased]]
     chosen = np.isin(entry, biased) & np.isin(types, ("BiasAdd", "BiasAddGrad"))
-    ops = SpentOps(run, "bias", chosen)
+    ops = SpentOps(run.computing, "bias", chosen)
     if ops.part.ratio < MEDIUM_GAIN:
         return
     yield ops.advise(
@@ -200,7 +201,7 @@ def unfused_attention(run: Run) -> Iterator[Advice]:
     types = np.array(results.op_shares.type, np.object_)
     if not (chosen & (types == "Softmax")).any():
         return
-    ops = SpentOps(run, "attention", chosen)
+    ops = SpentOps(run.computing, "attention", chosen)
     gain = run.computing.part(chosen & ~np.isin(types, [*PRODUCTS])).ratio
     # Last, as there may be hundreds of thousands of names.
     if gain < MEDIUM_GAIN or any(map(_FUSED_ATTENTION.search, set(results.kernels.frame["name"]))):
@@ -238,6 +239,8 @@ def _is_attention(scope: tuple[str, ...]) -> bool:
 
 FEWEST = 2
 """Filters of 3 x 3 in place of a large one."""
+LEAST_SAVED, CHANGES_MODEL = 1 / 6, 0.1
+"""Of a convolution's work, and of a step: another model that wins less is no advice."""
 LARGE_FILTER = 5
 """Filters of 3 x 3 are the smallest that see a neighbourhood; from 5 x 5 on a stack of them sees as much and costs less."""
 OUTSIDE_SHARE = 0.20
@@ -261,52 +264,80 @@ def inefficient_op(run: Run) -> Iterator[Advice]:
 
 
 def _large_filters(run: Run) -> Iterator[Advice]:
-    """A filter of K x K costs K*K multiplications a point; two of 3 x 3 cost 18, the (K-1)/2 that see as far 9(K-1)/2."""
+    """A filter of K x K needs K*K times channels in times channels out a point; two of 3 x 3 nine times those of each."""
     layers, computing = run.results.layers, run.computing
     is_conv = np.array(["conv" in kind.lower() for kind in computing.types.tolist()], np.bool_)
-    of_size: dict[int, list[str]] = {}
+    of_size: dict[int, dict[str, _Filter]] = {}
     for layer, sides in filter_sizes(run).items():
         if min(sides) >= LARGE_FILTER and min(sides) % 2:
-            of_size.setdefault(min(sides), []).append(layer)
-    for size, names in of_size.items():  # a handful
-        chosen = layers.entries["layer"].isin(names).to_numpy()[layers.op_entry] & is_conv
+            one = _filter(run, is_conv & (layers.entries["layer"] == layer).to_numpy()[layers.op_entry], min(sides))
+            if one is not None and one.left() <= 1 - LEAST_SAVED:
+                of_size.setdefault(min(sides), {})[layer] = one
+    for size, filters in of_size.items():  # a handful
+        chosen = np.any([one.ops for one in filters.values()], axis=0)
         part, top = computing.part(chosen), computing.top(chosen)
-        gain = part.ratio * (1 - 9 * FEWEST / (size * size))
-        if gain < MEDIUM_GAIN:
+        saved_ms = sum(computing.part(one.ops).ms * (1 - one.left()) for one in filters.values())
+        if saved_ms < CHANGES_MODEL * run.steps.mean_ms:
             continue
-        n = (size - 1) // 2
-        farther = f", the {n} that see as far {percent(9 * n / size**2)}" if n > FEWEST else ", and see as far"
         layer = str(layers.entries["layer"].iloc[layers.op_entry[top]])
+        n, one = (size - 1) // 2, filters[layer]
+        farther = f", the {n} that see as far {percent(one.left(n))}" if n > FEWEST else ", and see as far"
         place = noted_place(run.results.source_map, "layers", "layer", layer)
         where = f" ({place})" if place else ""
-        is_one = len(names) == 1
-        each = f" of {layer}{where} takes" if is_one else f"s of {len(names)} layers, {layer}{where} above all, take"
+        is_one = len(filters) == 1
+        each = f" of {layer}{where} takes" if is_one else f"s of {len(filters)} layers, {layer}{where} above all, take"
         yield computing.advise(
             "inefficient_op",
-            f"The {size} x {size} convolution{each} {part}: two of 3 x 3 need {percent(9 * FEWEST / size**2)} of the "
-            f"work{farther}.",
+            f"The {size} x {size} convolution{each} {part}: two of 3 x 3 need {percent(one.left())} of the work{farther}.",
             chosen,
-            _smaller_filters(one_line(layer), size, is_depthwise="Depthwise" in computing.types[top]),
-            part.ms * (1 - 9 * FEWEST / (size * size)),
+            _smaller_filters(one_line(layer), one, is_depthwise="Depthwise" in computing.types[top]),
+            saved_ms,
             filter_px=size,
-            saved_ratio=1 - 9 * FEWEST / (size * size),
+            saved_ratio=1 - one.left(),
             layer=layer,
             **({"line": place} if place else {}),
         )
 
 
-def _smaller_filters(layer: str, size: int, *, is_depthwise: bool) -> Fix:
-    n = (size - 1) // 2
+@dataclass(frozen=True)
+class _Filter:
+    """A layer's convolution with a large filter."""
+
+    ops: Bool
+    size: int
+    more_out: float = 1.0
+    """How many times as many channels go out as come in, where the graph tells."""
+    is_strided: bool = False
+
+    def left(self, n: int = FEWEST) -> float:
+        """The share of its work that several of 3 x 3 need, the first with its strides and all its channels out."""
+        return 9 * (1 + (n - 1) * self.more_out) / self.size**2
+
+
+def _filter(run: Run, ops: Bool, size: int) -> _Filter | None:
+    """What is known of the convolution that some ops and gradients are of; None of one that upsamples."""
+    traced = run.traced_ops
+    if traced is None:
+        return _Filter(ops, size)
+    for row in np.unique(traced.of_row[ops & (traced.of_row >= 0)]).tolist():
+        if traced.type[row] == "Conv2DBackpropInput":  # its own gradient is a Conv2D, which comes later
+            return None
+        shapes = [*traced.input_shapes(row), *traced.output_shapes(row)] if traced.type[row] == "Conv2D" else []
+        if len(shapes) == 3 and all(shape and len(shape) == 4 for shape in shapes) and min(shapes[1] or (0,)) > 0:
+            read, (_, _, n_in, n_out), made = (shape or () for shape in shapes)
+            return _Filter(ops, size, n_out / n_in, read[2] >= 2 * made[2] > 0)  # widths, or heights of channels first
+    return _Filter(ops, size)
+
+
+def _smaller_filters(layer: str, one: _Filter, *, is_depthwise: bool) -> Fix:
+    size, n = one.size, (one.size - 1) // 2
     several = f"two {f'to {n} ' if n > FEWEST else ''}"
-    if is_depthwise:
-        words = f'Put {several}DepthwiseConv2D of 3 x 3 with padding="same" in place of {layer}'
-    else:
-        words = (
-            f'Put {several}convolutions of 3 x 3 with padding="same" and an activation each in place of {layer}; or a '
-            f"SeparableConv2D of {size} x {size}"
-        )
+    kind = "DepthwiseConv2D of 3 x 3" if is_depthwise else "convolutions of 3 x 3 with an activation each"
+    strides = ", the first with its strides" if one.is_strided else ""
+    separable = "" if is_depthwise else f"; or a SeparableConv2D of {size} x {size}"
+    fewer = "" if one.is_strided else "; or have it after a pooling or with strides=2, on a quarter of the points"
     return Fix(
-        f"{words}; or have it after a pooling or with strides=2, on a quarter of the points: another model, which trains "
+        f'Put {several}{kind}, with padding="same"{strides}, in place of {layer}{separable}{fewer}: another model, which trains '
         "differently."
     )
 
@@ -348,7 +379,7 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
     chosen = in_loss | twins | (kind == "metrics")
     if not chosen.any():
         return
-    ops = SpentOps(run, "op", chosen, with_waits=True)
+    ops = SpentOps(run.computing, "op", chosen, with_waits=True)
     if ops.part.ratio < OUTSIDE_SHARE:
         return
     where = "metrics" if kind[ops.top] == "metrics" else "loss"
@@ -405,10 +436,7 @@ def host_fallback(run: Run) -> Iterator[Advice]:
         },
         fix=_on_device(run, int(run.results.op_shares.dominant[top])),
         selection=steps.stretch(
-            host_ms,
-            "host_compute",
-            view="timeline",
-            op_names=run.known(*(occurrences.name[i] for i in order)),
+            host_ms, "host_compute", view="timeline", op_names=run.known(*(occurrences.name[i] for i in order))
         ),
         gain_ratio=gain,
     )
@@ -478,6 +506,8 @@ HALF = 0.5
 """Of the time of an op in 64 bits: numbers of half the size are half as much to move, and twice as many to a vector."""
 MOST_SPEEDUP = 8.0
 """Of products in 32 bits over 64 bits at most: Tensor Cores do more than memory gives, and some cards next to nothing in 64."""
+CPU_SPEEDUP = 4.0
+"""Of products on a CPU: oneDNN has none in 64 bits, and 3.5 to 8 times were measured, 2 on another machine."""
 _CHECKS = ("CheckNumerics", "DebugNumericSummary", "DebugIdentity")
 _SCHEDULED_MS = 0.002
 """What an op of next to no work costs a step beside its own time, measured: others run beside it."""
@@ -485,17 +515,17 @@ _SCHEDULED_MS = 0.002
 
 @rule("Compute in 32 bits", claims=COMPUTE)
 def double_precision(run: Run) -> Iterator[Advice]:
-    """Most of what is computed is in 64 bits; gain: half of the share of the step time of such ops, of a GPU's products more."""
+    """Most of what is computed is in 64 bits; gain: half of the share of the step time of such ops, of products more."""
     steps = run.steps
     if not steps.mean_ms or run.eager.is_hot:
         return
-    ops = SpentOps(run, "double", _ops_of_type(run, "float64") | _ops_on(run, ComputeUnit.VECTOR_64))
+    ops = SpentOps(run.computing, "double", _ops_of_type(run, "float64") | _ops_on(run, ComputeUnit.VECTOR_64))
     products = ops.chosen & np.array([*map(is_eligible_type, run.results.op_shares.type)], np.bool_)
     faster = min(_faster_in_32_bits(run), MOST_SPEEDUP)
     gain = ops.part.ratio * HALF + run.computing.part(products).ratio * (1 - 1 / faster - HALF)
     if gain < MEDIUM_GAIN:
         return
-    n_variables = len(_double_variables(run))
+    n_variables = _weight_types(run).count("float64")
     held = f", as {plural(n_variables, 'weight')} {'is' if n_variables == 1 else 'are'}" if n_variables else ""
     yield ops.advise(
         "double_precision",
@@ -513,9 +543,9 @@ def double_precision(run: Run) -> Iterator[Advice]:
 
 
 def _faster_in_32_bits(run: Run) -> float:
-    """How many times as many operations in 32 bits as in 64 the device can do, on Tensor Cores too; twice as many on others."""
+    """How many times as many operations of products in 32 bits as in 64 the device can do, on Tensor Cores too, or a CPU does."""
     if not run.steps.device_computes:
-        return 1 / HALF
+        return CPU_SPEEDUP
     peaks = np.fmax.reduce(run.results.roofline.peaks, axis=0, initial=0.0)
     single = max(peaks[ComputeUnit.VECTOR_32], peaks[ComputeUnit.TENSOR_TF32])
     return max(single / peaks[ComputeUnit.VECTOR_64], 1 / HALF) if peaks[ComputeUnit.VECTOR_64] > 0 else 1 / HALF
@@ -527,7 +557,7 @@ def half_precision(run: Run) -> Iterator[Advice]:
     steps = run.steps
     if not steps.mean_ms or steps.has_device or run.eager.is_hot:
         return
-    ops = SpentOps(run, "half", _ops_of_type(run, "float16"))
+    ops = SpentOps(run.computing, "half", _ops_of_type(run, "float16"))
     if ops.part.ratio * HALF < MEDIUM_GAIN:
         return
     yield ops.advise(
@@ -549,10 +579,16 @@ def _ops_of_type(run: Run, dtype: str) -> Bool:
     if traced is None:
         return np.zeros(len(run.results.op_shares.name), np.bool_)
     told = traced.dtype.reindex(traced.row).fillna("").to_numpy(object)
-    variables = traced.source_map.variables
-    weights = variables["dtype"][variables["trainable"].astype(bool)]
-    found: Bool = (told == dtype) | (told == "") & bool(len(weights) and (weights == dtype).all())
+    found: Bool = (told == dtype) | (told == "") & ({*_weight_types(run)} == {dtype})
     return found & ~run.results.op_scopes.is_input
+
+
+def _weight_types(run: Run) -> list[str]:
+    """The type of numbers of each trained variable."""
+    source_map = run.results.source_map
+    if source_map is None:
+        return []
+    return [*source_map.variables["dtype"][source_map.variables["trainable"].astype(bool)]]
 
 
 def _ops_on(run: Run, unit: ComputeUnit) -> Bool:
@@ -560,17 +596,6 @@ def _ops_on(run: Run, unit: ComputeUnit) -> Bool:
     unit_ns = run.results.op_sums.unit_ns
     found: Bool = 2 * unit_ns[:, unit] > unit_ns.sum(axis=1)
     return found & ~run.results.op_scopes.is_input
-
-
-def _double_variables(run: Run) -> list[str]:
-    source_map = run.results.source_map
-    if source_map is None:
-        return []
-    variables = source_map.variables
-    found: list[str] = variables["name"][
-        variables["trainable"].astype(bool) & (variables["dtype"] == "float64")
-    ].tolist()
-    return found
 
 
 @rule("Pick rows in place of one-hot products", claims=COMPUTE)
@@ -582,11 +607,11 @@ def one_hot_product(run: Run) -> Iterator[Advice]:
     products, rows = _one_hot_products(traced)
     if not products:
         return
-    ops = SpentOps(run, "product", traced.runs([*products, *rows]))
+    ops = SpentOps(run.computing, "product", traced.runs([*products, *rows]))
     if ops.part.ratio < MEDIUM_GAIN:
         return
     depth = ((traced.output_shapes(rows[0]) or [None])[0] or (0,))[-1]
-    where = SpentOps(run, "product", traced.runs(products)).where
+    where = SpentOps(run.computing, "product", traced.runs(products)).where
     yield ops.advise(
         "one_hot_product",
         f"The product of one-hot rows{f' of {depth:,}' if depth > 0 else ''} with weights{where} takes, with its gradient, "
@@ -614,15 +639,7 @@ def _one_hot_products(traced: TracedOps) -> tuple[list[int], list[int]]:
     return products, rows
 
 
-@rule(
-    "Print less, or less often",
-    claims=COMPUTE,
-    explains=(
-        "host_fallback",
-        "small_batch",
-        "step_overhead",
-    ),
-)
+@rule("Print less, or less often", claims=COMPUTE, explains=("host_fallback", "small_batch", "step_overhead"))
 def text_of_numbers(run: Run) -> Iterator[Advice]:
     """Each step makes text of numbers, as printing within a graph does; gain: the share of making and writing it, on the host."""
     traced, steps = run.traced_ops, run.steps
@@ -652,14 +669,7 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
     )
 
 
-@rule(
-    "Stop checking each op's result",
-    claims=COMPUTE,
-    explains=(
-        "small_batch",
-        "step_overhead",
-    ),
-)
+@rule("Stop checking each op's result", claims=COMPUTE, explains=("small_batch", "step_overhead"))
 def number_checks(run: Run) -> Iterator[Advice]:
     """Each op's result is checked for what is no number; gain: the share of the checks, and of running so many more ops."""
     steps = run.steps
@@ -667,7 +677,7 @@ def number_checks(run: Run) -> Iterator[Advice]:
     chosen = np.array([kind.startswith(_CHECKS) for kind in kinds], np.bool_)
     if not steps.mean_ms or not chosen.any():
         return
-    ops = SpentOps(run, "check", chosen)
+    ops = SpentOps(run.computing, "check", chosen)
     n = ops.n_per_step
     part = steps.part("check", min(ops.part.ms + n * _SCHEDULED_MS, steps.mean_ms))
     if part.ratio < MEDIUM_GAIN:
@@ -701,7 +711,7 @@ def turned_images(run: Run) -> Iterator[Advice]:
     turning = [row for row in traced.ran("Transpose") if _moves_channels(traced, row)]
     if len(turning) < 2 or not _meets_convolution(traced, set(turning)):
         return
-    ops = SpentOps(run, "transpose", traced.runs(turning))
+    ops = SpentOps(run.computing, "transpose", traced.runs(turning))
     if ops.part.ratio < MEDIUM_GAIN:
         return
     yield ops.advise(

@@ -335,3 +335,12 @@ def copy_events(run: Run, way: Literal["h2d", "d2h"]) -> Int64:
     return np.flatnonzero(
         on_stream(run.trace) & (run.facts.steps.span_type == _TYPE[way]) & (run.trace.duration_ps > 0)
     )
+
+
+def input_sizes(run: Run, op: int) -> str:
+    """What an op reads, but for what is no more than a list of numbers: `8192x2047 and 2047x2047`."""
+    traced = run.traced_ops
+    row = int(traced.row[op]) if traced is not None else -1
+    sizes = [shape for shape in traced.input_shapes(row) if shape] if traced is not None and row >= 0 else []
+    known = ["x".join("?" if one < 0 else str(one) for one in shape) for shape in sizes[:2] if len(shape) > 1]
+    return " and ".join(known)

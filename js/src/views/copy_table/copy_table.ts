@@ -3,7 +3,6 @@
 import { columns, isInRange, overlapPs, type Scope, STEADY } from "../../data/columns";
 import type { CopyMeta } from "../../data/meta";
 import type { Table } from "../../data/pack";
-import type { TraceData } from "../../data/store";
 import { DEVICES_CODE, frameworkOf } from "../../model/overview";
 import { perStep, stepsOfScope } from "../../model/range";
 import { type CsvColumns, fields, formatAmount, formatBytes, formatMsNumber, formatNumber } from "../../model/text";
@@ -18,7 +17,6 @@ interface CopyRow extends CopyMeta {
 }
 
 const PS_PER_MS = 1e9;
-const SUMS = ["occurrences", "bytes", "total", "exposed", "back"] as const;
 
 /**
  * The copies of a scope, those that cost most first; of one cut by a range the part inside counts, with that share of what no
@@ -33,14 +31,11 @@ function copyRows(copies: readonly CopyMeta[], runs: Table | undefined, scope: S
 }
 
 function summed(copies: readonly CopyMeta[], runs: Table, scope: Scope, nSteps: number): CopyMeta[] {
-  const sums = copies.map(
-    () => Object.fromEntries(SUMS.map((name) => [name, 0])) as Record<(typeof SUMS)[number], number>,
-  );
+  const sums = copies.map(() => ({ occurrences: 0, bytes: 0, total: 0, exposed: 0, back: 0 }));
   const [copy, start, duration, exposed] = columns(runs, "copy", "start_ps", "duration_ps", "exposed_ps");
   const [bytes, isBack, isSteady] = columns(runs, "bytes", "is_back", "is_steady");
   for (let i = 0; i < runs.n; i++) {
-    const isIn = scope === STEADY ? isSteady[i] === 1 : isInRange(start[i], duration[i], scope);
-    if (!isIn) continue;
+    if (scope === STEADY ? isSteady[i] !== 1 : !isInRange(start[i], duration[i], scope)) continue;
     const ps = scope === STEADY ? duration[i] : overlapPs(start[i], duration[i], scope);
     const own = sums[copy[i]];
     own.occurrences += 1;
@@ -77,6 +72,9 @@ const CATEGORIES: Readonly<Record<string, string>> = {
 
 function showCopies(view: TraceView, copies: readonly CopyMeta[]) {
   const { data } = view;
+  /** Every copy, of a window of a page for a range alone; undefined where there are only sums. */
+  const runsOf = (scope: Scope) =>
+    (scope !== null && scope !== STEADY) || data.isWhole("copy_runs") ? data.table("copy_runs") : undefined;
   new LinkedTable<CopyRow>(view, {
     label: "Copies by exposed time",
     filterLabel: "Filter copies by direction, memory, op or tensor",
@@ -87,30 +85,19 @@ function showCopies(view: TraceView, copies: readonly CopyMeta[]) {
     sortBy: "exposed",
     key: ({ direction, memory, op, read_by, tensor }) => ["copy", direction, memory, op, read_by, tensor].join(":"),
     attributes: ({ direction }) => ({ "data-copy": direction }),
-    rows: (scope) => copyRows(copies, runsOf(data, scope), scope, stepsOfScope(data.table("steps"), scope) ?? 1),
+    rows: (scope) => copyRows(copies, runsOf(scope), scope, stepsOfScope(data.table("steps"), scope) ?? 1),
     // Of whole steps only all copies tell.
-    scope: (linked) => (linked === STEADY && runsOf(data, linked) === undefined ? null : linked),
+    scope: (linked) => (linked === STEADY && runsOf(linked) === undefined ? null : linked),
     titles: (nSteps) => ({
       count: perStep("Count", nSteps),
       exposed: perStep("Exposed, ms", nSteps),
       total: perStep("Total, ms", nSteps),
     }),
     texts: (row) => [row.direction, row.memory, row.op, row.read_by, row.tensor],
-    opsOf,
+    opsOf: ({ op, read_by }) => [...new Set([op, read_by])].filter(Boolean),
     csv: { file: "copies.csv", columns: COPY_CSV },
   });
 }
-
-function opsOf({ op, read_by }: CopyMeta): string[] {
-  return [...new Set([op, read_by])].filter(Boolean);
-}
-
-/** Every copy, of a window of a page for a range alone; undefined where there are only sums. */
-function runsOf(data: TraceData, scope: Scope): Table | undefined {
-  const isRange = scope !== null && scope !== STEADY;
-  return isRange || data.isWhole("copy_runs") ? data.table("copy_runs") : undefined;
-}
-
 function gridColumns(rows: readonly CopyMeta[]): GridColumn<CopyRow>[] {
   const ms = (value: number) => formatMsNumber(value * 1e9);
   const exposed = "Time in which no kernel ran on the device: what the copies cost";
@@ -119,38 +106,30 @@ function gridColumns(rows: readonly CopyMeta[]): GridColumn<CopyRow>[] {
   const color = ({ direction }: CopyRow) => `var(--c-${CATEGORIES[direction] ?? "other"})`;
   const rate = (value: number) => (value < 0.01 ? "<0.01" : formatNumber(value));
   const bytes = (value: number) => (value > 0 ? formatBytes(value) : "");
-  return [
+  const each = { id: "bytes", title: "Each", tip: "Bytes a copy, the mean", width: 76 };
+  const cost = { id: "exposed", title: "Exposed, ms", tip: exposed, width: 190, narrowWidth: 140 };
+  const trips = { id: "back", title: "Round trips", tip: back, width: 84 };
+  const columns = [
     rankColumn<CopyRow>("Rank by exposed time"),
-    textColumn({ id: "direction", title: "Direction", width: 110 }, "direction"),
-    textColumn({ id: "memory", title: "Memory", tip: "Read → written", width: 128, isOptional: true }, "memory"),
-    nameColumn({ id: "op", title: "Op", tip: "That made the tensor, else the one that copies it" }, "op", (row) =>
-      [row.op || "The trace names no op for it", row.tensor].filter(Boolean).join("\n"),
+    textColumn<CopyRow>({ id: "direction", title: "Direction", width: 110 }, "direction"),
+    textColumn<CopyRow>(
+      { id: "memory", title: "Memory", tip: "Read → written", width: 128, isOptional: true },
+      "memory",
     ),
-    nameColumn({ id: "reader", title: "Read by", shownFrom: 1240 }, "read_by"),
-    numberColumn({ id: "count", title: "Count", width: 88, isOptional: false }, "occurrences", formatAmount),
-    numberColumn(
-      { id: "bytes", title: "Each", tip: "Bytes a copy, the mean", width: 76 },
-      (row) => row.bytes_per_copy ?? Number.NaN,
-      bytes,
+    nameColumn<CopyRow>(
+      { id: "op", title: "Op", tip: "That made the tensor, else the one that copies it" },
+      "op",
+      (row) => [row.op || "The trace names no op for it", row.tensor].filter(Boolean).join("\n"),
     ),
-    barColumn(
-      { id: "exposed", title: "Exposed, ms", tip: exposed, width: 190, narrowWidth: 140 },
-      (row) => row.exposed_time_ms,
-      ms,
-      color,
-    ),
+    nameColumn<CopyRow>({ id: "reader", title: "Read by", shownFrom: 1240 }, "read_by"),
+    numberColumn<CopyRow>({ id: "count", title: "Count", width: 88, isOptional: false }, "occurrences", formatAmount),
+    numberColumn<CopyRow>(each, (row) => row.bytes_per_copy ?? Number.NaN, bytes),
+    barColumn<CopyRow>(cost, (row) => row.exposed_time_ms, ms, color),
     numberColumn({ id: "total", title: "Total, ms", tip: total, width: 106, isOptional: false }, "total_time_ms", ms),
-    numberColumn({ id: "rate", title: "GB/s", width: 62 }, (row) => row.gb_per_s ?? Number.NaN, rate),
-    ...(rows.some((row) => row.round_trips > 0)
-      ? [
-          numberColumn<CopyRow>(
-            { id: "back", title: "Round trips", tip: back, width: 84 },
-            (row) => row.round_trips || Number.NaN,
-            formatAmount,
-          ),
-        ]
-      : []),
+    numberColumn<CopyRow>({ id: "rate", title: "GB/s", width: 62 }, (row) => row.gb_per_s ?? Number.NaN, rate),
   ];
+  if (!rows.some((row) => row.round_trips > 0)) return columns;
+  return [...columns, numberColumn<CopyRow>(trips, (row) => row.round_trips || Number.NaN, formatAmount)];
 }
 
 const COPY_CSV: CsvColumns<CopyRow> = {

@@ -3,13 +3,13 @@
 import { STEADY } from "../../data/columns";
 import type { TraceMeta } from "../../data/meta";
 import { OneHost } from "../../data/one_host";
-import { type AnyModel, atEnd, within } from "../../data/widget";
+import { type AnyModel, atEnd, reasonOf, within } from "../../data/widget";
 import { hostCuts, hostsOf, shortHost } from "../../model/hosts";
 import { hostOverview } from "../../model/overview";
 import { describeRange, hasSteady } from "../../model/range";
 import { formatCount, plural } from "../../model/text";
 import { BRING_VIEW, SHOW_VIEW, TabBar, VIEW_TITLES } from "../../ui/controls";
-import { button, drawn, h, on, setAria, textFits, watchSize } from "../../ui/dom";
+import { button, drawn, h, on, say, setAria, textFits, titledAlike, watchSize } from "../../ui/dom";
 import { HostBar, openCode } from "../../ui/host_bar";
 import { chooseRange, hasHosts, renderChild, type TraceBuilder, type TraceView } from "../../ui/view";
 
@@ -64,10 +64,7 @@ const TABS: readonly Tab[] = [
       { trait: "kernel_table", count: (meta) => rowsOf(meta, "kernels"), isThere: has("kernels") },
       { trait: "hlo_table", count: (meta) => rowsOf(meta, "hlo_ops"), isThere: has("hlo_ops") },
       { trait: "copy_table", isThere: (meta) => meta.sections?.copies !== undefined || meta.copies !== undefined },
-      {
-        trait: "roofline_chart",
-        isThere: (meta) => meta.sections?.roofline !== undefined || meta.roofline !== undefined,
-      },
+      { trait: "roofline_chart", isThere: ({ sections, roofline }) => (sections?.roofline ?? roofline) !== undefined },
     ],
   },
   { views: [{ trait: "worker_chart", count: countHosts, isThere: (meta) => countHosts(meta) > 1 }] },
@@ -96,9 +93,9 @@ function limitsOf({ data, options }: TraceView): readonly Limit[] {
   // The overview tells of a failed allocation, and more of it.
   const told = failure ? limits.filter(({ text }) => !text.startsWith(failure.sentence)) : limits;
   // Where there is some memory, its view tells what is missing.
-  const why =
-    remedy && !hasMemory(data.meta) ? [`Memory was not recorded: ${remedy.split("\n")[0].replace(/:$/, ".")}`] : [];
-  return [...told, ...why.map((text) => ({ text, view: "memory_timeline" }))];
+  if (!remedy || hasMemory(data.meta)) return told;
+  const text = `Memory was not recorded: ${remedy.split("\n")[0].replace(/:$/, ".")}`;
+  return [...told, { text, view: "memory_timeline" }];
 }
 
 /** How many limits there are, which of them are about everything, and where the others are told; opened, all of them. */
@@ -119,11 +116,8 @@ function limitLine({ options, signal }: TraceView, limits: readonly Limit[], tab
     const head = HEADLINE.exec(text)?.[1];
     const words = head ? [h("b", `${head}:`), text.slice(head.length + 1)] : [text];
     const open = () => tabs.show(view, { moves: true });
-    return h(
-      "p",
-      ...words,
-      ...(title === undefined ? [] : [" ", button(`See ${title}`, open, signal, { class: "link" })]),
-    );
+    const link = title === undefined ? [] : [" ", button(`See ${title}`, open, signal, { class: "link" })];
+    return h("p", ...words, ...link);
   });
   const line = h("summary", h("b", head), about.length > 0 && h("span", `: ${about.join(" · ")}`));
   const isCalm = limits.every(({ view }) => view !== "");
@@ -156,8 +150,7 @@ class Views {
     const titles = views.map(({ trait, count }, i) => {
       return { text: VIEW_TITLES[trait], note: count && formatCount(count(meta)), isHidden: !isThere[i] };
     });
-    const choose = (chosen: number) => this.#choose(chosen);
-    this.#bar = views.length > 1 ? new TabBar(title, titles, choose, view.signal) : null;
+    this.#bar = views.length > 1 ? new TabBar(title, titles, (chosen) => this.#choose(chosen), view.signal) : null;
     this.#places = views.map(({ trait }, i) => {
       const note = isThere[i] ? limitNote(limits, trait) : null; // an empty view says why
       const place = h(note ? "div.place.limited" : "div.place", note);
@@ -282,34 +275,27 @@ export class OpenedHost {
     this.#asked?.abort();
     const asked = within(this.view.signal);
     this.#asked = asked;
+    const short = shortHost(host, hostsOf(this.view.data.meta));
     const say = (...words: (string | HTMLElement)[]) => {
       this.say.hidden = false;
       this.say.replaceChildren(...words);
     };
-    say(h("progress", { "aria-label": `Reading ${this.#short(host)}` }), ` Reading ${this.#short(host)} …`);
+    const bar = () => h("progress", { "aria-label": `Reading ${short}` });
+    say(bar(), ` Reading ${short} …`);
     const slow = setTimeout(() => {
-      const reading = h("progress", { "aria-label": `Reading ${this.#short(host)}` });
-      say(
-        reading,
-        ` Reading ${this.#short(host)} … The kernel answers when it is free. `,
-        ...openCode(host, asked.signal),
-      );
+      const words = ` Reading ${short} … The kernel answers when it is free. `;
+      say(bar(), words, ...openCode(host, asked.signal));
     }, SLOW_MS);
     try {
       await this.view.data.call("open_host", { host }, asked.signal);
       if (!asked.signal.aborted) this.say.hidden = true;
     } catch (error) {
       if (asked.signal.aborted) return;
-      const reason = error instanceof Error ? error.message : String(error);
-      const words = h("span", { role: "alert" }, `${this.#short(host)} could not be opened: ${reason} `);
+      const words = h("span", { role: "alert" }, `${short} could not be opened: ${reasonOf(error)} `);
       say(words, ...openCode(host, asked.signal));
     } finally {
       clearTimeout(slow);
     }
-  }
-
-  #short(host: string): string {
-    return shortHost(host, hostsOf(this.view.data.meta));
   }
 
   #update(): void {
@@ -366,7 +352,7 @@ const PATIENCE_MS = 1000;
 class Chip {
   /** What it says is of the linked host, where there is one. */
   readonly #one: OneHost;
-  readonly element = h("span.tfp-chip", h("span.q.lead", "Showing"));
+  readonly element = h("span.tfp-chip", h("span.q.opt", "Showing"));
   readonly #words = h("span.cut", { role: "status" });
   readonly #box: HTMLElement;
   readonly #clear: HTMLButtonElement;
@@ -378,28 +364,21 @@ class Chip {
   readonly #hostBox: HTMLElement;
 
   constructor(readonly view: TraceView) {
-    const clearHost = button("×", () => view.link.setHost(""), view.signal, {
-      "aria-label": "Show all hosts",
-      title: "Show all hosts",
-    });
-    this.#hostBox = h("span.of-host", { role: "status" }, this.#host, clearHost);
-    this.#clear = button("×", () => chooseRange(view.link, null), view.signal, {
-      "aria-label": "Clear the range",
-      title: "Clear the range",
-    });
+    const clearHost = button("×", () => view.link.setHost(""), view.signal, titledAlike("Show all hosts"));
+    this.#hostBox = h("span.of-host.fix", { role: "status" }, this.#host, clearHost);
+    this.#clear = button("×", () => chooseRange(view.link, null), view.signal, titledAlike("Clear the range"));
     this.#box = h("span.c", this.#words, this.#clear);
     const set = (isWhole: boolean) => () => view.link.setWholeCapture(isWhole);
     this.#steps = button("", set(false), view.signal);
-    this.#whole = button("whole capture", set(true), view.signal, {
-      title: "Times of the whole capture, start included",
-    });
+    const title = "Times of the whole capture, start included";
+    this.#whole = button("whole capture", set(true), view.signal, { title });
     this.#scopes = h("span.seg", { role: "group", "aria-label": "What all figures are of" }, this.#steps, this.#whole);
     this.element.append(this.#box, this.#scopes);
     this.#one = new OneHost(view.link, view.data, hostOverview);
     for (const field of ["time_range", "whole_capture", "host"] as const)
       view.link.on(field, () => this.#show(), view.signal);
     this.#one.data.onTables(() => this.#show(), view.signal, ["steps", "step_totals"]);
-    watchSize(view.root, () => this.#show(), view.signal);
+    watchSize(view.root, view.signal, () => this.#show());
     this.#show();
   }
 
@@ -418,8 +397,7 @@ class Chip {
     else this.#box.before(this.#hostBox);
     const { meta } = data;
     const steps = data.table("steps");
-    this.#words.textContent = describeRange(meta, steps, rangePs);
-    this.#words.title = this.#words.textContent ?? "";
+    say(this.#words, describeRange(meta, steps, rangePs));
     this.#box.classList.toggle("whole", range === null);
     this.#clear.hidden = range === null;
     const isSwitch = range === null && hasSteady(data.table);
@@ -445,7 +423,10 @@ function hostParts(view: TraceView, body: HTMLElement): HTMLElement[] {
 
 /** What the compact form leaves away until it is asked for: all below the steps, and all cards but the first. */
 function openingOf(view: TraceView, body: HTMLElement, rest: HTMLElement) {
-  const { promise, resolve } = promised();
+  let resolve = () => {};
+  const opened = new Promise<void>((done) => {
+    resolve = done;
+  });
   const more = button("Show all views", () => open(), view.signal, { class: "tfp-more" });
   const open = () => {
     if (!rest.hidden) return;
@@ -457,15 +438,7 @@ function openingOf(view: TraceView, body: HTMLElement, rest: HTMLElement) {
   rest.hidden = true;
   body.classList.add("short");
   body.append(more);
-  return { open, opened: promise };
-}
-
-function promised(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = () => {};
-  const promise = new Promise<void>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
+  return { open, opened };
 }
 
 export const dashboard: TraceBuilder = {

@@ -8,40 +8,25 @@ import { h, unspoken } from "../../ui/dom";
 
 export type Known = number | null;
 
-export interface StepTimes {
-  readonly a_ms: Known;
-  readonly b_ms: Known;
-  readonly ratio: Known;
+export interface StepTimes extends Readonly<Record<"a_ms" | "b_ms" | "ratio", Known>> {
   readonly interval: readonly [Known, Known];
   readonly n_a: number;
   readonly n_b: number;
-  readonly is_known: boolean;
   readonly is_beyond_noise: boolean;
 }
 
-export interface Category {
+export interface Category extends Readonly<Record<"a_ms" | "b_ms" | "change_ms", number>> {
   readonly category: string;
-  readonly a_ms: number;
-  readonly b_ms: number;
-  readonly change_ms: number;
   readonly ratio: Known;
   readonly noise_ms: Known;
   readonly state: string;
 }
 
-interface Columns {
-  readonly name: readonly string[];
-  readonly detail: readonly string[];
+interface Columns
+  extends Readonly<Record<"name" | "detail" | "where" | "unit" | "state", readonly string[]>>,
+    Readonly<Record<"a" | "b" | "change" | "noise" | "ratio", readonly Known[]>> {
   /** `file:line`, "" for none. */
   readonly place: readonly string[];
-  readonly where: readonly string[];
-  readonly unit: readonly string[];
-  readonly a: readonly Known[];
-  readonly b: readonly Known[];
-  readonly change: readonly Known[];
-  readonly noise: readonly Known[];
-  readonly ratio: readonly Known[];
-  readonly state: readonly string[];
   /** What the row selects in a and in b. */
   readonly ops: readonly (readonly [readonly string[], readonly string[]])[];
 }
@@ -134,12 +119,9 @@ export function runBadge(run: 0 | 1): HTMLElement {
 /** The columns of a table at one place; `rank` is that place, 0 the largest change. */
 export type DiffRow = { readonly [K in keyof Columns]: Columns[K][number] } & { readonly rank: number };
 
-export interface TableWords {
-  readonly title: string;
-  readonly noun: string;
+export interface TableWords extends Readonly<Record<"title" | "noun" | "detail", string>> {
   /** Heads of the columns that tell a row from the others; "" for a column that there is not. */
   readonly name: string;
-  readonly detail: string;
 }
 
 export const TABLE_WORDS: Readonly<Record<TableId, TableWords>> = {
@@ -267,10 +249,6 @@ export class SharedSelection {
 
   of(run: 0 | 1): readonly string[] {
     return this.links[run]?.selection ?? [];
-  }
-
-  get isEmpty(): boolean {
-    return this.of(0).length === 0 && this.of(1).length === 0;
   }
 
   toggle(names: readonly [readonly string[], readonly string[]]): void {

@@ -6,7 +6,7 @@ import { keepTogether, SHOW_WINDOW, SharedWindow, type ShownWindow, WINDOW_SHOWN
 import { niceTicks } from "../../model/steps";
 import { type CsvColumns, fields, formatCount, formatMs, formatNumber } from "../../model/text";
 import { labelList, labelled, TabBar, type TabTitle } from "../../ui/controls";
-import { button, h, segmented, svg, unspoken } from "../../ui/dom";
+import { button, h, segmented, svg, titledAlike, unspoken } from "../../ui/dom";
 import { categorySwatch } from "../../ui/share_bar";
 import type { GridColumn } from "../../ui/sheet";
 import { FilteredTable, nameColumn, textColumn } from "../../ui/table";
@@ -45,36 +45,20 @@ function breakdown(categories: readonly Category[], steps: StepTimes | null): HT
   const sums = [sum(ordered, "a_ms"), sum(ordered, "b_ms")];
   const top = Math.max(...sums);
   if (!(top > 0)) return null;
-  return h(
-    "section.tfp-diff-parts",
-    { "aria-label": "A step by category, in a and in b" },
-    h("div.head", h("b", "What a step is made of"), h("span.q", "ms a step, both on one scale")),
-    h(
-      "div.stacks",
-      runBadge(0),
-      stack(ordered, "a_ms", top),
-      total(steps?.a_ms ?? sums[0]),
-      h("span"),
-      joints(ordered, top),
-      h("span"),
-      runBadge(1),
-      stack(ordered, "b_ms", top),
-      total(steps?.b_ms ?? sums[1]),
-      h("span"),
-      axis(top),
-    ),
-    figures(ordered),
-  );
+  const about = { "aria-label": "A step by category, in a and in b" };
+  const title = h("div.head", h("b", "What a step is made of"), h("span.q", "ms a step, both on one scale"));
+  const total = (ms: number) => h("span.total", formatMs(ms));
+  const gap = () => h("span");
+  const a = [runBadge(0), stack(ordered, "a_ms", top), total(steps?.a_ms ?? sums[0])];
+  const b = [runBadge(1), stack(ordered, "b_ms", top), total(steps?.b_ms ?? sums[1])];
+  const stacks = h("div.stacks", ...a, gap(), joints(ordered, top), gap(), ...b, gap(), axis(top));
+  return h("section.tfp-diff-parts", about, title, stacks, figures(ordered));
 }
 
 type Side = "a_ms" | "b_ms";
 
 function sum(categories: readonly Category[], side: Side): number {
   return categories.reduce((all, one) => all + Math.max(0, one[side]), 0);
-}
-
-function total(ms: number): HTMLElement {
-  return h("span.total", formatMs(ms));
 }
 
 function label(category: string): string {
@@ -127,12 +111,9 @@ function entry(one: Category): HTMLElement {
   return labelled(name, values, { class: isChanged(one.state) ? "cat top" : "cat", title });
 }
 
-interface ColumnsShown {
-  readonly hasWhere: boolean;
-  readonly hasPlace: boolean;
+interface ColumnsShown extends Readonly<Record<"hasWhere" | "hasPlace" | "isNoiseKnown", boolean>> {
   /** What the numbers are in: "ms a step", "ms", "" where each row has a unit of its own. */
   readonly unit: string;
-  readonly isNoiseKnown: boolean;
 }
 
 function identity(words: TableWords, { hasWhere, hasPlace }: ColumnsShown): GridColumn<DiffRow>[] {
@@ -157,6 +138,7 @@ function identity(words: TableWords, { hasWhere, hasPlace }: ColumnsShown): Grid
 function numbers({ unit, isNoiseKnown }: ColumnsShown, largest: (row: DiffRow) => number): GridColumn<DiffRow>[] {
   const head = (title: string) => (unit.startsWith("ms") ? `${title}, ms` : title);
   const of = unit === "" ? "" : `, ${unit}`;
+  const text = (row: DiffRow, value: Known) => (value === null ? "" : valueText(row, value));
   const number = (id: "a" | "b" | "noise", title: string, tip: string, width: number): GridColumn<DiffRow> => ({
     ...{ id, title: head(title), tip: `${tip}${of}`, width, narrowWidth: width - 8, isRight: true },
     value: (row) => row[id] ?? -1,
@@ -182,10 +164,6 @@ function numbers({ unit, isNoiseKnown }: ColumnsShown, largest: (row: DiffRow) =
   ];
 }
 
-function text(row: DiffRow, value: Known): string {
-  return value === null ? "" : valueText(row, value);
-}
-
 /** The change as a number and as a bar from the middle: right is more, left is less, the pale band is noise. */
 function changeCell(row: DiffRow, largest: number): Node {
   const { change, noise } = row;
@@ -198,7 +176,7 @@ function changeCell(row: DiffRow, largest: number): Node {
   }
   axis.append(span("zero", 50));
   const figure = signed(change, (value) => valueText(row, value));
-  return h("div.tfp-change", h("span.figure", figure), axis);
+  return h("div.tfp-change", h("span.figure.v", figure), axis);
 }
 
 function span(kind: string, left: number, width?: number): HTMLElement {
@@ -212,10 +190,7 @@ const DIFF_CSV: CsvColumns<DiffRow> = {
   ...fields<DiffRow>("unit", "a", "b", "change", "ratio", "noise"),
 };
 
-interface TableActions {
-  readonly pick: (row: DiffRow) => void;
-  readonly isPicked: (row: DiffRow) => boolean;
-}
+type TableActions = { readonly pick: (row: DiffRow) => void; readonly isPicked: (row: DiffRow) => boolean };
 
 /** @param unit what the numbers are in where rows have no unit of their own: "ms a step" or "ms of the whole capture" */
 function diffTable(view: View, table: DiffTable, unit: string, actions: TableActions): FilteredTable<DiffRow> {
@@ -263,17 +238,11 @@ function diffTable(view: View, table: DiffTable, unit: string, actions: TableAct
 function head(content: DiffContent): HTMLElement {
   const { step_times: steps, verdict } = content;
   const words = keepTogether(verdict).map((part, i) => (i % 2 ? h("span.nb", part) : part));
-  return h(
-    "header.tfp-diff-head",
-    h("div.tfp-diff-runs", run(0, content), unspoken("span.q", "→"), run(1, content)),
-    figure(steps),
-    h("div.tfp-diff-verdict", ...words),
-    interval(steps),
-  );
-}
-
-function run(which: 0 | 1, { titles }: DiffContent): HTMLElement {
-  return h("span.run", { title: titles[which] }, runBadge(which), h("span", titles[which]));
+  const run = (which: 0 | 1) =>
+    h("span.run", { title: content.titles[which] }, runBadge(which), h("span", content.titles[which]));
+  const runs = h("div.tfp-diff-runs", run(0), unspoken("span.q", "→"), run(1));
+  const said = h("div.tfp-diff-verdict", ...words);
+  return h("header.tfp-diff-head", runs, figure(steps), said, interval(steps));
 }
 
 function figure(steps: StepTimes | null): HTMLElement {
@@ -345,23 +314,18 @@ class Timelines {
       const root = this.#places[run].querySelector('[data-tfprof="timeline"]');
       root?.dispatchEvent(new CustomEvent(SHOW_WINDOW, { detail: wanted }));
     });
-    this.#places.forEach((place, run) => {
-      place.addEventListener(
-        WINDOW_SHOWN,
-        (event) => {
-          event.stopPropagation();
-          this.#window.told(run, (event as CustomEvent<ShownWindow>).detail);
-        },
-        { signal: view.signal },
-      );
+    const shown = (event: Event, run: number) => {
+      event.stopPropagation();
+      this.#window.told(run, (event as CustomEvent<ShownWindow>).detail);
+    };
+    for (const [run, place] of this.#places.entries())
+      place.addEventListener(WINDOW_SHOWN, (event) => shown(event, run), { signal: view.signal });
+    const runs = this.#places.map((place, run) => {
+      const title = content.titles[run];
+      return h("div.run", h("div.name", { title }, runBadge(run as 0 | 1), h("span", title)), place);
     });
-    const runs = this.#places.map((place, run) => h("div.run", this.#title(run as 0 | 1), place));
-    this.element = h(
-      "section.tfp-diff-lines",
-      { "aria-label": "Timelines of both runs" },
-      this.#head(),
-      h("div.runs", ...runs),
-    );
+    const about = { "aria-label": "Timelines of both runs" };
+    this.element = h("section.tfp-diff-lines", about, this.#head(), h("div.runs", ...runs));
   }
 
   async draw(): Promise<void> {
@@ -374,26 +338,13 @@ class Timelines {
   }
 
   #head(): HTMLElement {
-    const { step } = this.content.alignment;
-    const where =
-      step[0] && step[1]
-        ? `aligned at the start of step ${step[0]} of a and step ${step[1]} of b`
-        : "aligned at the start of the captures";
-    const reset = button("Align again", () => this.#window.reset(), this.view.signal, {
-      title: "Back to the steps at which the comparison began",
-    });
-    return h(
-      "div.bar",
-      h("b", "Timelines"),
-      h("span.q", `one time scale, ${where}; pan or zoom one and the other follows`),
-      h("span.sp"),
-      reset,
-    );
-  }
-
-  #title(run: 0 | 1): HTMLElement {
-    const title = this.content.titles[run];
-    return h("div.name", { title }, runBadge(run), h("span", title));
+    const [a, b] = this.content.alignment.step;
+    const steps = `aligned at the start of step ${a} of a and step ${b} of b`;
+    const where = a && b ? steps : "aligned at the start of the captures";
+    const title = "Back to the steps at which the comparison began";
+    const reset = button("Align again", () => this.#window.reset(), this.view.signal, { title });
+    const words = h("span.q", `one time scale, ${where}; pan or zoom one and the other follows`);
+    return h("div.bar", h("b", "Timelines"), words, h("span.sp"), reset);
   }
 }
 
@@ -403,10 +354,6 @@ async function linkOf(view: View, trait: string): Promise<Link | null> {
   if (!ref) return null;
   const timeline = await view.host.getModel(String(ref), { signal: view.signal });
   return connectLink(view.host, String(timeline.get("link")), view.signal);
-}
-
-function notices(content: DiffContent): HTMLElement[] {
-  return content.notices.map((text) => h("div.note", { role: "status" }, text));
 }
 
 function limits({ options }: View): HTMLElement[] {
@@ -428,16 +375,9 @@ class Tables {
   ) {
     const titles = content.tables.map(tabTitle);
     const tabs = new TabBar("What changed", titles, (chosen) => this.#draw(tabs, chosen), view.signal);
-    this.#chip = h(
-      "span.tfp-diff-chip",
-      { hidden: true },
-      this.#chosen,
-      button("Show in timelines", showTimelines, view.signal, { class: "link" }),
-      button("×", () => selection.clear(), view.signal, {
-        "aria-label": "Clear the selection",
-        title: "Clear the selection",
-      }),
-    );
+    const show = button("Show in timelines", showTimelines, view.signal, { class: "link" });
+    const clear = button("×", () => selection.clear(), view.signal, titledAlike("Clear the selection"));
+    this.#chip = h("span.tfp-diff-chip", { hidden: true }, this.#chosen, show, clear);
     tabs.bar.append(this.#chip);
     this.elements = [tabs.bar, ...tabs.panels];
     selection.onChange(() => this.#follow());
@@ -501,15 +441,9 @@ export const diffPanel: ViewBuilder = {
     const selection = new SharedSelection([linkA, linkB], new Partners(content.pairs, content.lone), view.signal);
     const parts = breakdown(content.categories, content.step_times);
     const tables = h("div.tables");
-    const body = h(
-      "div.tfp-diff-body",
-      ...notices(content),
-      head(content),
-      parts,
-      tables,
-      ...limits(view),
-      timelines.element,
-    );
+    const notices = content.notices.map((text) => h("div.note", { role: "status" }, text));
+    const below = [parts, tables, ...limits(view), timelines.element];
+    const body = h("div.tfp-diff-body", ...notices, head(content), ...below);
     view.root.append(body);
     const drawing = timelines.draw();
     if (content.tables.length > 0) {

@@ -1,6 +1,6 @@
 /** HLO ops in the linked time range: what XLA's programs are made of and what each part costs. */
 
-import { eachInside, groupBy, numbers, type RangePs, type Scope, STEADY } from "../../data/columns";
+import { columns, eachInside, groupBy, numbers, type RangePs, type Scope, STEADY } from "../../data/columns";
 import { FAMILIES, FAMILY_LABELS, type HloMeta, type TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { dividedTotals, N_SHARES, type OpTotals, sumByEntry, unitTotals } from "../../model/ops";
@@ -33,21 +33,18 @@ interface HloOp extends HloMeta {
   readonly program: string;
 }
 
-interface HloRow {
+interface HloRow extends Readonly<Record<"rank" | "occurrences" | "totalPs" | "selfPs" | "gibps", number>> {
   readonly key: string;
-  readonly rank: number;
   /** Rows of the meta object's `hlo_ops`: one, or those of a group. */
   readonly hlos: readonly number[];
   readonly meta: HloOp;
-  readonly occurrences: number;
-  readonly totalPs: number;
-  readonly selfPs: number;
   /** Of the self time of all HLO ops. */
   readonly ratio: number;
   /** Over total time; NaN where nothing is known of the op. */
   readonly gflops: number;
-  readonly gibps: number;
 }
+
+type Tables = (name: string) => Table | undefined;
 
 interface Totals extends Pick<OpTotals, "totalPs" | "selfPs" | "occurrences"> {
   /** Occurrences; of one that the range cuts the part within it, since as much of its work counts. */
@@ -55,12 +52,7 @@ interface Totals extends Pick<OpTotals, "totalPs" | "selfPs" | "occurrences"> {
 }
 
 /** Totals per row of `hlo_ops` from those of its units; a step, where the scope is of whole steps. */
-export function hloTotals(
-  meta: TraceMeta,
-  tables: (name: string) => Table | undefined,
-  nHlos: number,
-  scope: Scope,
-): Totals {
+export function hloTotals(meta: TraceMeta, tables: Tables, nHlos: number, scope: Scope): Totals {
   const units = tables("hlo_units") ?? EMPTY_TABLE;
   const row = numbers(units, "hlo");
   const totals = unitTotals({ ...meta, n_units: units.n }, tables, scope);
@@ -109,9 +101,8 @@ export function withPrograms(hlos: readonly HloMeta[]): HloOp[] {
   const ids = new Map<string, Set<string>>();
   for (const { module, program_id } of hlos) ids.set(module, (ids.get(module) ?? new Set()).add(program_id));
   return hlos.map((hlo) => {
-    const isAlone = (ids.get(hlo.module)?.size ?? 0) < 2;
     const name = hlo.module || "program";
-    return { ...hlo, program: isAlone ? name : `${name} (${hlo.program_id})` };
+    return { ...hlo, program: (ids.get(hlo.module)?.size ?? 0) < 2 ? name : `${name} (${hlo.program_id})` };
   });
 }
 
@@ -119,10 +110,10 @@ export function withPrograms(hlos: readonly HloMeta[]): HloOp[] {
 type OpShare = readonly [op: number, ratio: number];
 
 /** For each row of `hlo_ops` the framework ops that it stands for, largest share first. */
-export function opsOfHlos(tables: (name: string) => Table | undefined, nHlos: number): readonly (readonly OpShare[])[] {
+export function opsOfHlos(tables: Tables, nHlos: number): readonly (readonly OpShare[])[] {
   const row = numbers(tables("hlo_units") ?? EMPTY_TABLE, "hlo");
   const shares = tables("op_shares") ?? EMPTY_TABLE;
-  const [unit, op, ratio] = [numbers(shares, "unit"), numbers(shares, "op"), numbers(shares, "ratio")];
+  const [unit, op, ratio] = columns(shares, "unit", "op", "ratio");
   const found: OpShare[][] = Array.from({ length: nHlos }, () => []);
   for (let i = 0; i < shares.n; i++) if (row[unit[i]] >= 0) found[row[unit[i]]].push([op[i], ratio[i]]);
   return found.map((list) => list.sort((a, b) => b[1] - a[1]));
@@ -144,42 +135,28 @@ function hloColumns({ grouping, framework, opOf }: HloLook, has: HloHas): GridCo
   const category = (row: HloRow) => (grouping() === "program" ? "" : row.meta.category);
   const op = (row: HloRow) => (isOp() ? opOf(row).name : "");
   const opTip = `The ${framework} op that the instruction was made from, of a fusion that of its result; grey where it names none: the op that its time counts for`;
-  const ratioTip = "Of the self time of all HLO ops";
+  const ratio = { id: "ratio", title: "Self, %", tip: "Of the self time of all HLO ops", width: 58, isOptional: false };
   const over = "over total time, as the trace says or else estimated from the program";
   const rate = (id: "gflops" | "gibps", title: string, what: string, width: number) =>
     numberColumn<HloRow>({ id, title, tip: `${what} ${over}`, width }, (row) => row[id]);
+  const about = { id: "op", title: `${framework} op`, tip: opTip };
+  const path = { id: "source", title: "Source", width: 130, ...late };
+  // The file's name and the line; the path is on hover.
+  const cell = (row: HloRow) => titled(source(row).replace(/^.*[\\/]/, ""), source(row));
+  const title = (row: HloRow) => (isOp() ? opOf(row).title : "");
   return [
     rankColumn("Rank by self time"),
     nameColumn({ id: "category", title: "Category", width: 130, narrowWidth: 104 }, category),
     hloColumn(grouping),
-    nameColumn(
-      { id: "op", title: `${framework} op`, tip: opTip },
-      op,
-      (row) => (isOp() ? opOf(row).title : ""),
-      (row) => isOp() && !opOf(row).isOwn,
-    ),
+    nameColumn(about, op, title, (row) => isOp() && !opOf(row).isOwn),
     countColumn("Executions in the range"),
     selfColumn(200, 140, (row) => `var(--c-${row.meta.device === "Device" ? "device_compute" : "host_compute"})`),
-    numberColumn(
-      { id: "ratio", title: "Self, %", tip: ratioTip, width: 58, isOptional: false },
-      (row) => row.ratio * 100,
-    ),
+    numberColumn(ratio, (row) => row.ratio * 100),
     totalColumn(1240),
     averageColumn("Total time per execution"),
     ...(has.flops ? [rate("gflops", "GFLOP/s", "Floating point operations", 70)] : []),
     ...(has.bytes ? [rate("gibps", "GiB/s", "Bytes read and written", 62)] : []),
-    // The file's name and the line; the path is on hover.
-    ...(has.source
-      ? [
-          textColumn(
-            {
-              ...{ id: "source", title: "Source", width: 130, ...late },
-              cell: (row) => titled(source(row).replace(/^.*[\\/]/, ""), source(row)),
-            },
-            source,
-          ),
-        ]
-      : []),
+    ...(has.source ? [textColumn({ ...path, cell }, source)] : []),
     ...(has.manyPrograms ? [nameColumn({ id: "program", title: "Program", width: 140, ...late }, program)] : []),
   ];
 }
@@ -266,6 +243,10 @@ class HloTable {
     const grouping = () => this.#grouping;
     const framework = frameworkOf(data.meta);
     const bar = new ShareBar("By kind", (key) => this.#pickFamily(key), signal);
+    const group = (grouping: Grouping) => {
+      this.#grouping = grouping;
+      this.#table.compute();
+    };
     return new LinkedTable<HloRow>(this.view, {
       label: "HLO ops by self time",
       filterLabel: `Filter HLO ops by name, category, ${framework} op or program`,
@@ -287,7 +268,7 @@ class HloTable {
       },
       opsOf: (row) => row.hlos.flatMap((hlo) => this.#ops[hlo]),
       csv: { file: "hlo_ops.csv", columns: hloCsv(grouping) },
-      controls: [segmented("Rows", GROUPINGS, this.#grouping, (grouping) => this.#group(grouping), signal)],
+      controls: [segmented("Rows", GROUPINGS, this.#grouping, group, signal)],
       above: [bar.element],
       onRows: (_, nSteps) => {
         const look = { ...SHARE_LOOK, each: perStep("", nSteps) };
@@ -299,11 +280,6 @@ class HloTable {
       }),
       empty: () => (this.#hlos.length === 0 ? noPrograms(data.meta, signal) : null),
     });
-  }
-
-  #group(grouping: Grouping): void {
-    this.#grouping = grouping;
-    this.#table.compute();
   }
 
   #rows(scope: Scope): HloRow[] {
@@ -357,19 +333,15 @@ const SHARE_LOOK: ShareLook<HloRow> = {
 function noPrograms(meta: TraceMeta, signal: AbortSignal): HTMLElement {
   if (meta.op_name.length === 0) return noOps(meta, signal);
   const framework = frameworkOf(meta);
-  const ofKeras =
-    framework === "TensorFlow"
-      ? " Keras compiles a training step by itself on one GPU, and anywhere when asked to:"
-      : "";
+  const isKeras = framework === "TensorFlow";
+  const ofKeras = isKeras ? " Keras compiles a training step by itself on one GPU, and anywhere when asked to:" : "";
   const why = `XLA compiled nothing that ran here, so the Ops view tells everything.${ofKeras}`;
   return emptyState("No XLA program in this capture", why, COMPILE_CODE[framework], signal);
 }
 
 export const hloTable: TraceBuilder = {
   name: "hlo_table",
-  build(view) {
-    new HloTable(view);
-  },
+  build: (view) => void new HloTable(view),
   needs: ["hlo_ops", "hlo_units", "steps", "step_totals"],
   forRange: ["occurrences"],
   about: "ops",

@@ -36,7 +36,7 @@ import {
   wrapCode,
 } from "../../model/text";
 import { labelList, labelled, type Pane, PaneSwitch } from "../../ui/controls";
-import { copyButton, emptyState, h, inFrame, on, onKeys, svg, textFits, watchSize } from "../../ui/dom";
+import { copyButton, emptyState, h, inFrame, on, onKeys, say, selectBox, svg, textFits, watchSize } from "../../ui/dom";
 import { ledgerPane } from "../../ui/table";
 import { type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
 import {
@@ -59,15 +59,11 @@ function shareOfWait({ pipeline, range, rank, slow, stats }: InputScene): number
   return sum > 0 ? waits[slow] / sum : 0;
 }
 
-interface IteratorCost {
+interface IteratorCost extends Readonly<Record<"total" | "calls" | "nBatches" | "scale", number>> {
   /** Sums in ps and calls. */
   readonly self: number;
-  readonly total: number;
-  readonly calls: number;
   /** When the first call of one execution began (Infinity where it has none); null for an average of many. */
   readonly startPs: number | null;
-  readonly nBatches: number;
-  readonly scale: number;
 }
 
 /** Boxes narrower than this have no room for the calls beside the work. */
@@ -171,7 +167,7 @@ function legend(): HTMLElement {
     const line = svg("path", { class: `tfp-arrow${kind}`, d: "M0 4H22" });
     return h("span", svg("svg", { width: 26, height: 8, "aria-hidden": "true" }, line), text);
   };
-  return h("span.tfp-keys", key("critical path", " critical"), key("not critical", ""));
+  return h("span.tfp-keys.opt", key("critical path", " critical"), key("not critical", ""));
 }
 
 const SIZE: Omit<GraphSize, "width"> = { nodeHeight: 84, gap: 22, rowGap: 8, minNodeWidth: 92, maxNodeWidth: 168 };
@@ -193,7 +189,7 @@ export class GraphPane {
     link.on("selection", () => this.#followSelection(), signal);
     link.on("hover", () => this.#followHover(), signal);
     const redraw = inFrame(() => this.#scene && this.show(this.#scene), signal);
-    watchSize(this.#canvas, redraw, signal);
+    watchSize(this.#canvas, signal, redraw);
   }
 
   show(scene: InputScene): void {
@@ -206,16 +202,10 @@ export class GraphPane {
     this.#sayWhat(scene, batchPs, scale);
     const width = Math.max(320, this.#canvas.clientWidth || 900);
     const nodeHeight = SIZE.nodeHeight + (scene.rank === null ? 0 : LINE_PX);
-    const placed = placeGraph(
-      nodes.map((node) => node.parent),
-      { ...SIZE, nodeHeight, width },
-    );
-    const drawing = svg("svg", {
-      width: placed.width,
-      height: placed.height + TOP,
-      role: "group",
-      "aria-label": summary(scene, batchPs),
-    });
+    const parents = nodes.map((node) => node.parent);
+    const placed = placeGraph(parents, { ...SIZE, nodeHeight, width });
+    const attributes = { width: placed.width, height: placed.height + TOP, role: "group" };
+    const drawing = svg("svg", { ...attributes, "aria-label": summary(scene, batchPs) });
     placed.arrows.forEach((points, i) => {
       if (points) drawing.append(...arrow(points, TOP, isCritical[i] && isCritical[nodes[i].parent]));
     });
@@ -247,23 +237,12 @@ export class GraphPane {
     const cuts = cutNames(names, textFits(this.view.root, placed.nodeWidth - 18));
     const fits = textFits(this.view.root, placed.nodeWidth - 12);
     return nodes.map((node, i) => {
-      const cost = {
-        self: stats.selfPs[i],
-        total: stats.totalPs[i],
-        calls: stats.calls[i],
-        startPs: rank === null ? null : stats.startPs[i],
-        nBatches,
-        scale,
-      };
+      const startPs = rank === null ? null : stats.startPs[i];
+      const cost = { self: stats.selfPs[i], total: stats.totalPs[i], calls: stats.calls[i], startPs, nBatches, scale };
       const { x, y } = placed.nodes[i];
       const place = { x, y: y + TOP, width: placed.nodeWidth, height };
-      const box = nodeBox(
-        node,
-        { name: cuts.get(node.name) ?? node.name, isCritical: isCritical[i] },
-        cost,
-        place,
-        fits,
-      );
+      const look = { name: cuts.get(node.name) ?? node.name, isCritical: isCritical[i] };
+      const box = nodeBox(node, look, cost, place, fits);
       this.#listen(box, node, i);
       return box;
     });
@@ -273,23 +252,22 @@ export class GraphPane {
     const { data } = this.view;
     const { range, rank, ranked, nBatches, startupPs } = scene;
     const about = range === null ? "" : ` in ${describeRange(data.meta, data.table("steps"), range)}`;
-    const where = () => h("span.tfp-about", about);
+    const where = h("span.tfp-about", about);
     if (nBatches === 0) {
-      this.#say.replaceChildren(h("b", "No batch was fetched", where(), "."), " Clear the range to see all.");
+      this.#say.replaceChildren(h("b", "No batch was fetched", where, "."), " Clear the range to see all.");
       this.#say.title = "";
       return;
     }
     const bars = `Bars: work, on a common scale of ${formatTime(scale)}.`;
     if (rank !== null) {
-      const lead = h("b", `Execution of rank ${rank}, of ${formatCount(ranked.length)}`, where(), ":");
+      const lead = h("b", `Execution of rank ${rank}, of ${formatCount(ranked.length)}`, where, ":");
       const begins = Number.isFinite(scene.stats.startPs[scene.root]) ? scene.stats.startPs[scene.root] : 0;
-      this.#say.replaceChildren(lead, ` ${formatTime(batchPs)}, from ${formatInstant(begins, 1e6)} on. ${bars}`);
+      say(this.#say, lead, ` ${formatTime(batchPs)}, from ${formatInstant(begins, 1e6)} on. ${bars}`);
     } else {
       const left = startupPs > 0 ? ` Left out: the first, ${formatTime(startupPs)} to start.` : "";
-      const lead = h("b", `One batch, on average of ${formatCount(nBatches)}`, where(), ":");
-      this.#say.replaceChildren(lead, ` ${formatTime(batchPs)} from source to step. ${bars}${left}`);
+      const lead = h("b", `One batch, on average of ${formatCount(nBatches)}`, where, ":");
+      say(this.#say, lead, ` ${formatTime(batchPs)} from source to step. ${bars}${left}`);
     }
-    this.#say.title = this.#say.textContent ?? "";
   }
 
   #listen(group: SVGGElement, node: IteratorNode, i: number): void {
@@ -402,13 +380,8 @@ function facts({ scene, nPipelines }: Finding): HTMLElement {
   const batches = nBatches === 1 ? "batch" : "batches";
   fact("fetched", `${formatCount(nBatches)} ${batches} in ${formatTime(stats.totalPs[root])} of the fetching thread`);
   const { min_latency_us: least, max_latency_us: most, n_slow_calls: nSlow } = pipeline;
-  if (
-    scene.rank === null &&
-    scene.range === null &&
-    typeof least === "number" &&
-    typeof most === "number" &&
-    most > 0
-  ) {
+  const isWhole = scene.rank === null && scene.range === null;
+  if (isWhole && typeof least === "number" && typeof most === "number" && most > 0) {
     const more = scene.startupPs > 0 ? ", with the first" : "";
     fact("each", `${formatTime(least * 1e6)} to ${formatTime(most * 1e6)}${more}`);
     if (typeof nSlow === "number") fact("> 50 µs", `${formatCount(nSlow)}${more}`);
@@ -441,8 +414,8 @@ class InputView {
   #rank: number | null = null;
   readonly #panes: PaneSwitch<PaneName, InputScene>;
   readonly #aside = h("aside", { tabindex: 0, "aria-label": "What to change" });
-  readonly #pipelines = h("select", { "aria-label": "Pipeline" });
-  readonly #ranks = h("select", { "aria-label": "Execution", title: "Executions of the pipeline, longest first" });
+  readonly #pipelines: HTMLSelectElement;
+  readonly #ranks: HTMLSelectElement;
 
   constructor(readonly view: TraceView) {
     const { signal, link, data } = view;
@@ -451,13 +424,14 @@ class InputView {
     const label = "Part of the analysis";
     this.#panes = new PaneSwitch(label, CHOICES, "graph", make, () => this.#update(), "Save the rows shown", signal);
     const { control, csvButton, element } = this.#panes;
-    const bar = h("div.bar", this.#pipelines, this.#ranks, h("span.sp"), control, csvButton);
-    view.root.append(h("div.tfp-split", h("div", bar, element), this.#aside));
-    this.#listen(this.#pipelines, (value) => this.#choosePipeline(Number(value)));
-    this.#listen(this.#ranks, (value) => {
+    this.#pipelines = selectBox("Pipeline", signal, (value) => this.#choosePipeline(Number(value)));
+    this.#ranks = selectBox("Execution", signal, (value) => {
       this.#rank = value === "" ? null : Number(value);
       this.#update();
     });
+    this.#ranks.title = "Executions of the pipeline, longest first";
+    const bar = h("div.bar", this.#pipelines, this.#ranks, h("span.sp"), control, csvButton);
+    view.root.append(h("div.tfp-split", h("div", bar, element), this.#aside));
     const update = inFrame(() => this.#update(), signal);
     const begin = () => {
       this.#rank = null;
@@ -469,16 +443,8 @@ class InputView {
     void data.ready(["advice"]).then(update); // it may come late
   }
 
-  get #range(): RangePs {
-    return rangeInPs(this.view.link.timeRange, this.view.data.table("steps"));
-  }
-
   get #calls(): Table {
     return this.view.data.table("iterator_calls") ?? EMPTY_TABLE;
-  }
-
-  #listen(select: HTMLSelectElement, onValue: (value: string) => void): void {
-    on(select, this.view.signal, { change: () => onValue(select.value) });
   }
 
   #choosePipeline(index: number): void {
@@ -525,7 +491,7 @@ class InputView {
   #scene(): InputScene {
     const pipeline = this.view.data.meta.pipelines[this.#index];
     const root = rootIndex(pipeline);
-    const range = this.#range;
+    const range = rangeInPs(this.view.link.timeRange, this.view.data.table("steps"));
     const scope = scopeOf(this.view.link, this.view.data.table);
     const ranked = executions(this.#calls, this.#index, range);
     // The other panes are about the whole range, and so is then what is said beside them.
@@ -543,21 +509,8 @@ class InputView {
     const longest = isWhole ? (pipeline.bottleneck ?? -1) : bottleneckOf(stats.waitPs, works);
     const slow = kept === null ? longest : -1;
     const nBatches = rank === null ? stats.calls[root] : 1;
-    return {
-      index: this.#index,
-      pipeline,
-      root,
-      range,
-      scope,
-      ranked,
-      rank,
-      stats,
-      nBatches,
-      startupPs,
-      isCritical,
-      slow,
-      kept,
-    };
+    const shown = { index: this.#index, pipeline, root, range, scope, ranked, rank };
+    return { ...shown, stats, nBatches, startupPs, isCritical, slow, kept };
   }
 
   /** Of one execution; else sums over the range; over the whole capture without the first fetch, which starts the pipeline. */
@@ -571,9 +524,8 @@ class InputView {
       const stats = nodeStats(calls, this.#index, nodes.length, [from, Number.POSITIVE_INFINITY]);
       if (stats.calls[root] > 0) return { stats, startupPs: startMs * 1e9 };
     }
-    if (range !== null || calls.n > 0) {
+    if (range !== null || calls.n > 0)
       return { stats: nodeStats(calls, this.#index, nodes.length, range), startupPs: 0 };
-    }
     const stats: NodeStats = {
       ...emptyStats(nodes.length),
       calls: Float64Array.from(nodes, (node) => node.calls),
@@ -596,12 +548,11 @@ class InputView {
   #fillSelectors({ ranked, rank }: InputScene): void {
     const { pipelines } = this.view.data.meta;
     this.#pipelines.hidden = pipelines.length < 2;
-    this.#pipelines.replaceChildren(
-      ...pipelines.map((pipeline, i) => {
-        const text = `${pipeline.name} · ${pipeline.nodes[rootIndex(pipeline)]?.long_name ?? ""}`;
-        return h("option", { value: i, selected: i === this.#index }, text);
-      }),
-    );
+    const choices = pipelines.map((pipeline, i) => {
+      const text = `${pipeline.name} · ${pipeline.nodes[rootIndex(pipeline)]?.long_name ?? ""}`;
+      return h("option", { value: i, selected: i === this.#index }, text);
+    });
+    this.#pipelines.replaceChildren(...choices);
     const duration = this.#calls.columns.duration_ps as Float64Array | undefined;
     const options = ranked.slice(0, MAX_RANKS).map((row, i) => {
       const text = `rank ${i} · ${formatTime(duration?.[row] ?? 0)}`;
@@ -614,11 +565,9 @@ class InputView {
   }
 }
 
-function rootIndex(pipeline: PipelineMeta): number {
-  return Math.max(
-    0,
-    pipeline.nodes.findIndex((node) => node.parent < 0),
-  );
+function rootIndex({ nodes }: PipelineMeta): number {
+  const root = nodes.findIndex((node) => node.parent < 0);
+  return Math.max(0, root);
 }
 
 function slowest(pipelines: readonly PipelineMeta[]): number {
@@ -641,11 +590,8 @@ function noPipelines(framework: Framework, signal: AbortSignal): HTMLElement {
 export const inputGraph: TraceBuilder = {
   name: "input_graph",
   build(view) {
-    if (!view.data.meta.pipelines?.length) {
-      view.root.append(noPipelines(frameworkOf(view.data.meta), view.signal));
-      return;
-    }
-    new InputView(view);
+    if (view.data.meta.pipelines?.length) new InputView(view);
+    else view.root.append(noPipelines(frameworkOf(view.data.meta), view.signal));
   },
   needs: ["pipelines", "iterator_calls", "steps", "step_totals"],
   forRange: ["occurrences"],

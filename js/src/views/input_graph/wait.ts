@@ -18,8 +18,8 @@ import {
 import { stepLabel, stepsOfRange, stepsOfScope, stepWords } from "../../model/range";
 import { countedSteps, niceTicks, type Statistics, statisticsOf, timeOfSteps } from "../../model/steps";
 import { formatAmount, formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "../../model/text";
-import { h, inFrame, svg, watchSize } from "../../ui/dom";
-import { createTip, watchPlot } from "../../ui/plot";
+import { h, inFrame, say, svg, watchSize } from "../../ui/dom";
+import { TipBox, watchPlot } from "../../ui/plot";
 import { swatch } from "../../ui/share_bar";
 import type { GridColumn } from "../../ui/sheet";
 import {
@@ -110,21 +110,17 @@ export class WaitPane {
   constructor(readonly view: TraceView) {
     this.element.append(this.#stepWords, this.#strip, this.#host);
     this.#strip.append(this.#drawing);
-    const tip = createTip(this.#strip);
+    const tip = new TipBox(this.#strip);
     const step = (x: number) => this.#stepAt(x);
-    watchPlot(
-      this.#strip,
-      {
-        onHover: (x) => this.#hover(x, tip),
-        onLeave: () => tip.hide(),
-        onClick: (x) => this.#choose(step(x), step(x)),
-        onDrag: () => undefined,
-        onDragEnd: (x0, x1) => this.#choose(step(Math.min(x0, x1)), step(Math.max(x0, x1))),
-      },
-      view.signal,
-    );
+    watchPlot(this.#strip, view.signal, {
+      onHover: (x) => this.#hover(x, tip),
+      onLeave: () => tip.hide(),
+      onClick: (x) => this.#choose(step(x), step(x)),
+      onDrag: () => undefined,
+      onDragEnd: (x0, x1) => this.#choose(step(Math.min(x0, x1)), step(Math.max(x0, x1))),
+    });
     const redraw = inFrame(() => this.#draw(), view.signal);
-    watchSize(this.#strip, redraw, view.signal);
+    watchSize(this.#strip, view.signal, redraw);
   }
 
   show({ range, scope }: Pick<InputScene, "range" | "scope">): void {
@@ -158,15 +154,10 @@ export class WaitPane {
     const spread = (text: (value: number) => string, { avg, sd, min, max, n }: Statistics) =>
       n === 1 ? text(avg) : `${text(avg)} ± ${text(sd)}, ${text(min)} to ${text(max)}`;
     const each = share.n > 1 ? ` · each ${spread(formatPercent, share)}` : "";
-    const words = [
-      h(
-        "b",
-        `Waiting for data: ${formatPercent(inputWait(this.#steps, this.#range)?.ratio ?? 0)} of ${plural(share.n, "step")}`,
-      ),
-      `${each} · step time ${spread(formatMs, time)}`,
-    ];
-    const line = h("span.tfp-say", { role: "status" }, ...words);
-    line.title = line.textContent ?? "";
+    const ratio = formatPercent(inputWait(this.#steps, this.#range)?.ratio ?? 0);
+    const lead = h("b", `Waiting for data: ${ratio} of ${plural(share.n, "step")}`);
+    const line = h("span.tfp-say", { role: "status" });
+    say(line, lead, `${each} · step time ${spread(formatMs, time)}`);
     this.#stepWords.replaceChildren(line);
   }
 
@@ -191,14 +182,11 @@ export class WaitPane {
     const range = link.timeRange;
     const covered = range && stepsOfRange(this.#steps, [range[0] * 1000, range[1] * 1000]);
     const x = (step: number) => AXIS_PX + (step / Math.max(1, n)) * width;
-    const parts: SVGElement[] = ticks.flatMap((tick) => [
-      svg("path.grid", { d: `M${AXIS_PX} ${y(tick)}h${this.#room}` }),
-      svg(
-        "text",
-        { x: AXIS_PX - 4, y: y(tick) + 4, "text-anchor": "end" },
-        tick === 0 ? "" : `${formatNumber(tick, tick < 10 ? 1 : 2)} %`,
-      ),
-    ]);
+    const parts: SVGElement[] = ticks.flatMap((tick) => {
+      const text = tick === 0 ? "" : `${formatNumber(tick, tick < 10 ? 1 : 2)} %`;
+      const place = { x: AXIS_PX - 4, y: y(tick) + 4, "text-anchor": "end" };
+      return [svg("path.grid", { d: `M${AXIS_PX} ${y(tick)}h${this.#room}` }), svg("text", place, text)];
+    });
     if (covered) {
       const [x0, x1] = [x(covered[0]), x(covered[1] + 1)];
       parts.unshift(svg("rect.range", { x: x0, y: 0, width: x1 - x0, height: STRIP_PX }));
@@ -227,7 +215,7 @@ export class WaitPane {
     chooseRange(link, isChosen ? null : next, isChosen || first !== last ? -1 : first);
   }
 
-  #hover(px: number, tip: ReturnType<typeof createTip>): void {
+  #hover(px: number, tip: TipBox): void {
     if (this.#shares.length === 0) return;
     const step = this.#stepAt(px);
     const name = stepWords(this.view.data.meta.step_names, step);
@@ -295,14 +283,11 @@ const ms = <R>(head: Head, ps: Field<R, number>): GridColumn<R> => {
 
 /** Of an iterator, in the graph as in the table. */
 const WORK = "Without the iterators that it takes elements from; what its function runs counts";
+const COUNT = { id: "count", title: "Count", tip: "Executions", width: 84, narrowWidth: 84, isOptional: false };
 
 const OP_COLUMNS: readonly GridColumn<InputOpRow>[] = [
   nameColumn({ id: "name", title: "Input op" }, "name"),
-  numberColumn(
-    { id: "count", title: "Count", tip: "Executions", width: 84, narrowWidth: 84, isOptional: false },
-    "count",
-    formatAmount,
-  ),
+  numberColumn(COUNT, "count", formatAmount),
   ms({ id: "work", title: "Work, ms", tip: WORK }, "workPs"),
   share({ id: "share", title: "Work", tip: "Of the work of all input ops" }, "workRatio"),
   ms({ id: "waiting", title: "Waiting, ms", tip: "For the iterators that hand it elements" }, "waitPs"),
@@ -329,25 +314,17 @@ export const OP_LEDGER: Parts<InputOpRow> = {
   },
 };
 
-export interface PipelineRow extends LedgerRow, Latency {
+export interface PipelineRow extends LedgerRow, Latency, Readonly<Record<"host" | "kind" | "bottleneck", string>> {
   readonly index: number;
-  readonly host: string;
-  readonly kind: string;
-  readonly bottleneck: string;
 }
 
 export function pipelineRow(pipeline: PipelineMeta, index: number, latency: Latency): PipelineRow {
   const { nodes, bottleneck } = pipeline;
   const root = nodes.find((node) => node.parent < 0) ?? nodes[0];
-  return {
-    ...latency,
-    key: String(index),
-    index,
-    name: `${pipeline.name} · ${root?.long_name ?? ""}`,
-    host: String(pipeline.host ?? ""),
-    kind: pipeline.is_device ? "device" : "host",
-    bottleneck: bottleneck === null ? "" : (nodes[bottleneck]?.name ?? ""),
-  };
+  const name = `${pipeline.name} · ${root?.long_name ?? ""}`;
+  const kind = pipeline.is_device ? "device" : "host";
+  const slow = bottleneck === null ? "" : (nodes[bottleneck]?.name ?? "");
+  return { ...latency, key: String(index), index, name, host: String(pipeline.host ?? ""), kind, bottleneck: slow };
 }
 
 const time = (head: Head, field: "avg" | "min" | "max"): GridColumn<PipelineRow> => ({

@@ -1,6 +1,6 @@
 /** Kernels in the linked time range: a bar of those that cost most, and a table by kernel, op, type or unit. */
 
-import { columns, eachInside, groupBy, numbers, type RangePs, type Scope, STEADY } from "../../data/columns";
+import { columns, eachInside, groupBy, numbers, type Scope, STEADY } from "../../data/columns";
 import { FAMILIES, type KernelMeta, type TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { readableKernels, shortKernel } from "../../model/names";
@@ -50,35 +50,28 @@ type Sums = Readonly<Record<"total" | "count" | "longest" | "shortest", Float64A
 function sumsOf(kernels: readonly KernelMeta[], tables: (name: string) => Table | undefined, scope: Scope): Sums {
   const n = kernels.length;
   const [total, count, longest] = [new Float64Array(n), new Float64Array(n), new Float64Array(n)];
-  const sums = { total, count, longest, shortest: new Float64Array(n).fill(Number.POSITIVE_INFINITY) };
-  if (scope !== null && scope !== STEADY) addRuns(sums, tables("kernel_runs") ?? EMPTY_TABLE, scope);
-  else if (scope === null && kernels[0]?.occurrences !== undefined) addKnown(sums, kernels);
-  else addTotals(sums, tables(scope === STEADY ? "kernel_step_totals" : "kernel_totals") ?? EMPTY_TABLE);
-  return sums;
-}
-
-function add({ total, count, longest, shortest }: Sums, k: number, n: number, ps: number, least: number, most: number) {
-  count[k] += n;
-  total[k] += ps;
-  shortest[k] = Math.min(shortest[k], least);
-  longest[k] = Math.max(longest[k], most);
-}
-
-function addRuns(sums: Sums, runs: Table, range: RangePs): void {
-  const kernel = numbers(runs, "kernel");
-  eachInside(runs, range, (i, ps) => add(sums, kernel[i], 1, ps, ps, ps));
-}
-
-function addTotals(sums: Sums, known: Table): void {
-  const [kernel, count, total, least, most] = columns(known, "kernel", "occurrences", "total_ps", "min_ps", "max_ps");
-  for (let i = 0; i < known.n; i++) add(sums, kernel[i], count[i], total[i], least[i], most[i]);
-}
-
-/** Sums that are told without any executions, as in a reduced profile. */
-function addKnown(sums: Sums, kernels: readonly KernelMeta[]): void {
-  kernels.forEach(({ occurrences = 0, total_time_us = 0, min_time_us = 0, max_time_us = 0 }, k) => {
-    add(sums, k, occurrences, total_time_us * 1e6, min_time_us * 1e6, max_time_us * 1e6);
-  });
+  const shortest = new Float64Array(n).fill(Number.POSITIVE_INFINITY);
+  const add = (k: number, times: number, ps: number, least: number, most: number) => {
+    count[k] += times;
+    total[k] += ps;
+    shortest[k] = Math.min(shortest[k], least);
+    longest[k] = Math.max(longest[k], most);
+  };
+  if (scope !== null && scope !== STEADY) {
+    const runs = tables("kernel_runs") ?? EMPTY_TABLE;
+    const kernel = numbers(runs, "kernel");
+    eachInside(runs, scope, (i, ps) => add(kernel[i], 1, ps, ps, ps));
+  } else if (scope === null && kernels[0]?.occurrences !== undefined) {
+    // Sums that are told without any executions, as in a reduced profile.
+    kernels.forEach(({ occurrences = 0, total_time_us = 0, min_time_us = 0, max_time_us = 0 }, k) => {
+      add(k, occurrences, total_time_us * 1e6, min_time_us * 1e6, max_time_us * 1e6);
+    });
+  } else {
+    const known = tables(scope === STEADY ? "kernel_step_totals" : "kernel_totals") ?? EMPTY_TABLE;
+    const [kernel, times, sum, least, most] = columns(known, "kernel", "occurrences", "total_ps", "min_ps", "max_ps");
+    for (let i = 0; i < known.n; i++) add(kernel[i], times[i], sum[i], least[i], most[i]);
+  }
+  return { total, count, longest, shortest };
 }
 
 type TensorCore = "used" | "idle" | "none";
@@ -87,10 +80,6 @@ type TensorCore = "used" | "idle" | "none";
 export function tensorCore(kernel: Pick<KernelMeta, "could_use_tensor_core" | "uses_tensor_core">): TensorCore {
   if (kernel.uses_tensor_core) return "used";
   return kernel.could_use_tensor_core ? "idle" : "none";
-}
-
-function familyOf(kernel: Pick<KernelMeta, "family">): string {
-  return FAMILIES[kernel.family] ?? "runtime";
 }
 
 type Grouping = "name" | "op" | "type" | "unit";
@@ -116,12 +105,10 @@ const NAME_OF: Readonly<Record<Exclude<Grouping, "name">, (row: KernelRow) => st
 /** A row of an op's copies is called otherwise than the op; `isLed`: all of a kernel is that of the op with most of it. */
 function groupKernels(rows: readonly KernelRow[], by: Grouping, isLed: boolean): KernelGroup[] {
   if (by === "name")
-    return rows.map((row) => ({
-      ...row,
-      key: `kernel:${row.kernel}`,
-      nKernels: 1,
-      ops: row.op_name ? [row.op_name] : [],
-    }));
+    return rows.map((row) => {
+      const ops = row.op_name ? [row.op_name] : [];
+      return { ...row, key: `kernel:${row.kernel}`, nKernels: 1, ops };
+    });
   const nameOf = (row: KernelRow) => {
     const known = NAME_OF[by](row);
     return known && by !== "unit" ? `${isLed ? "led by" : "of"} ${known}` : known || UNKNOWN;
@@ -149,11 +136,8 @@ function summed(rows: readonly KernelRow[], name: string, key: string): KernelGr
     uses_tensor_core: rows.every((row) => row.uses_tensor_core),
     ...{ registers_per_thread: Number.NaN, shared_memory_bytes: Number.NaN, occupancy_pct: Number.NaN },
     ...{ block_dim: "", grid_dim: "" },
-    ...{
-      totalPs: sum((row) => row.totalPs),
-      occurrences: sum((row) => row.occurrences),
-      ratio: sum((row) => row.ratio),
-    },
+    ...{ totalPs: sum((row) => row.totalPs), occurrences: sum((row) => row.occurrences) },
+    ratio: sum((row) => row.ratio),
     minPs: rows.reduce((least, row) => Math.min(least, row.minPs), Number.POSITIVE_INFINITY),
     maxPs: rows.reduce((most, row) => Math.max(most, row.maxPs), 0),
   };
@@ -200,31 +184,19 @@ function opColumn(grouping: () => Grouping): GridColumn<KernelGroup> {
 }
 
 function timeColumns(): GridColumn<KernelRow>[] {
-  const total = {
-    id: "total",
-    title: "Total, ms",
-    tip: "Summed over streams and devices",
-    width: 210,
-    narrowWidth: 140,
-  };
+  const tip = "Summed over streams and devices";
+  const total = { id: "total", title: "Total, ms", tip, width: 210, narrowWidth: 140 };
   const ratio = { id: "ratio", title: "Total, %", tip: "Of the time of all kernels", width: 62, isOptional: false };
   const ends = { width: 66, shownFrom: ROOM_PX.times };
+  const color = () => "var(--c-device_compute)";
   return [
-    msBarColumn(
-      total,
-      ({ totalPs }) => totalPs,
-      () => "var(--c-device_compute)",
-    ),
+    msBarColumn(total, ({ totalPs }) => totalPs, color),
     numberColumn(ratio, (row) => row.ratio * 100),
     tensorCoreColumn(),
-    numberColumn({ id: "average", title: "Average, µs", width: 82 }, (row) => averagePs(row) / 1e6),
+    numberColumn({ id: "average", title: "Average, µs", width: 82 }, (row) => row.totalPs / row.occurrences / 1e6),
     numberColumn({ id: "min", title: "Min, µs", ...ends }, (row) => row.minPs / 1e6),
     numberColumn({ id: "max", title: "Max, µs", ...ends }, (row) => row.maxPs / 1e6),
   ];
-}
-
-function averagePs({ totalPs, occurrences }: KernelRow): number {
-  return totalPs / occurrences;
 }
 
 function tensorCoreColumn(): GridColumn<KernelRow> {
@@ -237,19 +209,12 @@ function tensorCoreColumn(): GridColumn<KernelRow> {
 }
 
 function launchColumns(): GridColumn<KernelRow>[] {
-  const [registers, shared] = ["Registers per thread", "Shared memory per block, static and dynamic"];
   const shownFrom = ROOM_PX.launch;
+  const registers = { id: "registers", title: "Regs", tip: "Registers per thread", width: 50, shownFrom };
+  const shared = { id: "shared", title: "Shared", tip: "Shared memory per block, static and dynamic", width: 74 };
   return [
-    numberColumn(
-      { id: "registers", title: "Regs", tip: registers, width: 50, shownFrom },
-      "registers_per_thread",
-      formatCount,
-    ),
-    numberColumn(
-      { id: "shared", title: "Shared", tip: shared, width: 74, shownFrom },
-      "shared_memory_bytes",
-      formatBytes,
-    ),
+    numberColumn(registers, "registers_per_thread", formatCount),
+    numberColumn({ ...shared, shownFrom }, "shared_memory_bytes", formatBytes),
     dimensions("block", "Block", "Threads per block: x, y, z", (row) => row.block_dim),
     dimensions("grid", "Grid", "Blocks: x, y, z", (row) => row.grid_dim),
   ];
@@ -272,10 +237,8 @@ export function shortDimensions(text: string): string {
 function occupancyColumn(): GridColumn<KernelRow> {
   const tip =
     "Theoretical occupancy: warps that registers and shared memory leave room for, of the most a multiprocessor holds";
-  return numberColumn(
-    { id: "occupancy", title: "Occupancy, %", tip, width: 90 },
-    (row) => row.occupancy_pct || Number.NaN,
-  );
+  const head = { id: "occupancy", title: "Occupancy, %", tip, width: 90 };
+  return numberColumn(head, (row) => row.occupancy_pct || Number.NaN);
 }
 
 export const KERNEL_CSV: CsvColumns<KernelGroup> = {
@@ -283,7 +246,7 @@ export const KERNEL_CSV: CsvColumns<KernelGroup> = {
   ...fields<KernelRow>("occupancy_pct", "tensor_core_eligible", "uses_tensor_core", "unit"),
   ...fields<KernelRow>("op_name", "occurrences"),
   total_time_us: (row) => row.totalPs / 1e6,
-  avg_time_us: (row) => averagePs(row) / 1e6,
+  avg_time_us: (row) => row.totalPs / row.occurrences / 1e6,
   min_time_us: (row) => row.minPs / 1e6,
   max_time_us: (row) => row.maxPs / 1e6,
   op_type: (row) => row.op_type,
@@ -405,7 +368,7 @@ function shareLook(rows: readonly KernelGroup[], noun: string): ShareLook<Kernel
     of: (row) => {
       const short = shortKernel(row.readable);
       const labels = counts.get(short) === 1 ? [row.readable, short] : [row.readable];
-      return { key: row.key, name: row.name, family: familyOf(row), short: labels };
+      return { key: row.key, name: row.name, family: FAMILIES[row.family] ?? "runtime", short: labels };
     },
   };
 }
@@ -414,19 +377,14 @@ function noKernels(meta: TraceMeta, signal: AbortSignal): HTMLElement {
   if (meta.op_name.length === 0) return noOps(meta, signal);
   if (meta.op_device.includes(1)) return emptyState("No kernels in this trace", NO_LAUNCHES, "", signal);
   const framework = frameworkOf(meta);
-  return emptyState(
-    "No kernels: nothing ran on a GPU in this capture",
-    `The ops ran on the CPU; the Ops view has their time. Where ${framework} finds a GPU, this view lists the kernels that the ops launch there and whether Tensor Cores serve them. This says what it finds:`,
-    DEVICES_CODE[framework],
-    signal,
-  );
+  const title = "No kernels: nothing ran on a GPU in this capture";
+  const why = `The ops ran on the CPU; the Ops view has their time. Where ${framework} finds a GPU, this view lists the kernels that the ops launch there and whether Tensor Cores serve them. This says what it finds:`;
+  return emptyState(title, why, DEVICES_CODE[framework], signal);
 }
 
 export const kernelTable: TraceBuilder = {
   name: "kernel_table",
-  build(view) {
-    new KernelTable(view);
-  },
+  build: (view) => void new KernelTable(view),
   needs: ["kernels", "kernel_totals", "kernel_step_totals", "steps"],
   forRange: ["kernel_runs"],
   about: "kernels",

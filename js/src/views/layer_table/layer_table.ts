@@ -8,7 +8,7 @@ import { type LayerRow, layerRows, opsOfScope, PHASES, withoutWaiting } from "..
 import { frameworkOf, limitingSide } from "../../model/overview";
 import { perStep } from "../../model/range";
 import { type CsvColumns, fields, formatBytes, formatCount, formatPercent, formatTo } from "../../model/text";
-import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";
+import { emptyState, h, noOps, segmented } from "../../ui/dom";
 import { legendEntry, swatch } from "../../ui/share_bar";
 import type { GridColumn } from "../../ui/sheet";
 import { barCell, LinkedTable, nameColumn, numberColumn, rankColumn } from "../../ui/table";
@@ -30,19 +30,15 @@ function layerColumns(
   hasParams: boolean,
   hasClasses: boolean,
 ): GridColumn<LayerRow>[] {
-  const share = {
-    id: "ratio",
-    title: "Of device, %",
-    tip: "Of the self time of all ops on the device, or on the host",
-    width: 82,
-  };
+  const side = "Of the self time of all ops on the device, or on the host";
+  const share = { id: "ratio", title: "Of device, %", tip: side, width: 82, isOptional: false };
   const ops = { id: "ops", title: "Ops", tip: "Different ops of the layer that ran", width: 54, shownFrom: 1200 };
   return [
     rankColumn("Rank by self time"),
     nameColumn({ id: "layer", title: "Layer" }, "layer", "layer", ({ kind }) => kind !== "layer"),
     ...(hasClasses ? [classColumn()] : []),
     timeColumn(),
-    numberColumn({ ...share, isOptional: false }, (row) => blankZero(row.ratio * 100)),
+    numberColumn(share, (row) => blankZero(row.ratio * 100)),
     ...PHASES.map((phase, i) => phaseColumn(phase, i)),
     numberColumn(ops, (row) => row.nOps || Number.NaN, formatCount),
     ...(hasParams ? [paramsColumn()] : []),
@@ -91,10 +87,7 @@ function phaseColumn(phase: string, i: number): GridColumn<LayerRow> {
   return numberColumn(head, (row) => blankZero(row.phasePs[i] / 1e9));
 }
 
-function memoryColumns(
-  allocatedOf: (row: LayerRow) => number,
-  peakOf: (row: LayerRow) => number,
-): GridColumn<LayerRow>[] {
+function memoryColumns(allocatedOf: (row: LayerRow) => number, peakOf: (row: LayerRow) => number) {
   const allocated = "All bytes that ops of the layer allocated, whether or not freed again";
   const peak = "What ops of the layer had allocated of the memory in use at the peak of the whole capture";
   const column = (id: string, title: string, tip: string, bytes: (row: LayerRow) => number) => {
@@ -114,12 +107,11 @@ export const LAYER_CSV: CsvColumns<LayerRow> = {
   ...fields<LayerRow>("occurrences", "allocated_bytes", "peak_bytes"),
 };
 
-type Side = "device" | "host";
-
-const SIDES: readonly Choice<Side>[] = [
+const SIDES = [
   { value: "device", text: "Device" },
   { value: "host", text: "Host" },
-];
+] as const;
+type Side = (typeof SIDES)[number]["value"];
 
 class LayerTable {
   #side: Side;
@@ -138,13 +130,8 @@ class LayerTable {
     meta.op_name.forEach((name, op) => void this.#ops[places[op]]?.push(meta.names[name]));
     const hasDevice = meta.op_device.includes(1);
     this.#hasBothSides = hasDevice && meta.op_device.includes(0);
-    this.#side = this.#hasBothSides
-      ? limitingSide(meta.overview) === 0
-        ? "host"
-        : "device"
-      : hasDevice
-        ? "device"
-        : "host";
+    const isHost = this.#hasBothSides ? limitingSide(meta.overview) === 0 : !hasDevice;
+    this.#side = isHost ? "host" : "device";
     this.#table = this.#createTable();
   }
 
@@ -224,26 +211,17 @@ function noLayers({ data, signal }: TraceView): HTMLElement {
     const why = isJax
       ? "No op carries a name scope. Layers of JAX are what runs in one:"
       : `Which op belongs to which layer is not known: traces of ${framework} do not tell.`;
-    return emptyState(
-      "No layer in this capture",
-      why,
-      isJax ? 'with jax.named_scope("dense"):\n    x = x @ w' : "",
-      signal,
-    );
+    const code = isJax ? 'with jax.named_scope("dense"):\n    x = x @ w' : "";
+    return emptyState("No layer in this capture", why, code, signal);
   }
-  return emptyState(
-    "No Keras layer in this capture",
-    "No op carries the name of a layer: the code builds no Keras model, or the capture has no training step in it. Name scopes of your own are in the Scopes view; layers come from a model that is called, fitted or evaluated in the captured cell:",
-    "%%tfprofile\nmodel.fit(dataset, epochs=1)",
-    signal,
-  );
+  const why =
+    "No op carries the name of a layer: the code builds no Keras model, or the capture has no training step in it. Name scopes of your own are in the Scopes view; layers come from a model that is called, fitted or evaluated in the captured cell:";
+  return emptyState("No Keras layer in this capture", why, "%%tfprofile\nmodel.fit(dataset, epochs=1)", signal);
 }
 
 export const layerTable: TraceBuilder = {
   name: "layer_table",
-  build(view) {
-    new LayerTable(view);
-  },
+  build: (view) => void new LayerTable(view),
   needs: ["layers", "op_places", "steps", "step_totals"],
   forRange: ["occurrences"],
   about: "ops",

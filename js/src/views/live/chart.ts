@@ -4,7 +4,7 @@ import { CATEGORIES } from "../../data/meta";
 import type { Palette } from "../../model/colors";
 import { formatCount, formatMs } from "../../model/text";
 import { button, h, inFrame, on, onKeys, readPalette, sized, unspoken, watchSize } from "../../ui/dom";
-import { createTip, drawLabels, type PlotLabel } from "../../ui/plot";
+import { drawLabels, type PlotLabel, TipBox } from "../../ui/plot";
 import type { View } from "../../ui/view";
 import {
   binOf,
@@ -35,24 +35,19 @@ const STRIP_PX = 34;
 
 type Box = Readonly<Record<"top" | "height", number>>;
 
-interface StripRow extends Box {
-  readonly strip: Strip;
-}
+type StripRow = Box & { readonly strip: Strip };
 
-interface Layout {
+interface Layout extends Readonly<Record<"top" | "timesY" | "height", number>> {
   readonly axis: StepAxis;
   readonly run: Run;
-  readonly top: number;
   readonly levels: readonly Tick[];
   readonly events: Box;
   readonly times: Box;
   /** Middle of the labels of step numbers, and of times. */
   readonly numbersY: number;
-  readonly timesY: number;
   readonly strips: readonly StripRow[];
   /** From the step times to the last chart: lines through all of it. */
   readonly body: Box;
-  readonly height: number;
 }
 
 function layOut(state: LiveState, strips: readonly Strip[], axis: StepAxis, top: number): Layout {
@@ -134,26 +129,15 @@ class Painter {
   #upright(color: string, at: number, top: number, dash: number[] = []): void {
     const { body } = this.scene.layout;
     const x = Math.round(at) + 0.5;
-    this.#line(
-      2,
-      () => x,
-      (i) => (i ? body.top + body.height : top),
-      color,
-      1,
-      dash,
-    );
+    const y = (i: number) => (i ? body.top + body.height : top);
+    this.#line(2, () => x, y, color, 1, dash);
   }
 
   #level(color: string, at: number): void {
     const { axis } = this.scene.layout;
     const y = Math.round(at) + 0.5;
-    this.#line(
-      2,
-      (i) => (i ? axis.right : axis.left),
-      () => y,
-      color,
-      1,
-    );
+    const x = (i: number) => (i ? axis.right : axis.left);
+    this.#line(2, x, () => y, color, 1);
   }
 
   /** A line through `n` points, broken where one is not known. */
@@ -220,16 +204,12 @@ class Painter {
   }
 
   /** It goes on above the chart. */
-  #peak(x: number, top: number): void {
+  #peak(at: number, top: number): void {
     const half = PEAK_PX / 2 + 1;
-    this.#area(
-      3,
-      (i) => x + (i - 1) * half,
-      () => top + PEAK_PX,
-      (i) => top + (i === 1 ? 0 : PEAK_PX),
-      this.scene.palette.ink,
-      1,
-    );
+    const x = (i: number) => at + (i - 1) * half;
+    const y = (i: number) => top + (i === 1 ? 0 : PEAK_PX);
+    const ground = () => top + PEAK_PX;
+    this.#area(3, x, ground, y, this.scene.palette.ink, 1);
   }
 
   #strip({ strip, top, height }: StripRow): void {
@@ -279,15 +259,18 @@ function liveLabels(layout: Layout, head: LiveHead): PlotLabel[] {
   const levels = layout.levels.map(({ at, text }, i, { length }) =>
     beside(Math.max(top + 6, top + height - (at / layout.top) * height), i === length - 1 ? `${text} ms` : text),
   );
-  const epochs = shownEpochs(head.marks, axis.width / axis.nSteps, EPOCH_LABEL_PX).filter(
-    ({ at }) => axis.x(at) < axis.right - EPOCH_LABEL_PX,
-  );
+  const shown = shownEpochs(head.marks, axis.width / axis.nSteps, EPOCH_LABEL_PX);
+  const epochs = shown.filter(({ at }) => axis.x(at) < axis.right - EPOCH_LABEL_PX);
   return [
     ...levels,
     ...highest(layout),
     ...along(numbersY, "step", axis.numberTicks(NUMBER_PX)),
     ...along(timesY, "time", axis.timeTicks(NUMBER_PX)),
-    ...strips.flatMap((row) => [...stripFigures(row), ...scale(row).map(([y, text]) => beside(y, text))]),
+    ...strips.flatMap(({ strip, top, height }) => [
+      ...stripFigures({ strip, top, height }),
+      beside(top + 6, strip.say(strip.high)),
+      beside(top + height - 6, strip.say(strip.low)),
+    ]),
     ...epochs.map(({ at, words }) => faint(axis.x(at) + 6, events.top + 7, words, "left")),
   ];
 }
@@ -308,13 +291,6 @@ function stripFigures({ strip, top, height }: StripRow): PlotLabel[] {
   return [
     { x: 0, y: top + 6, text: strip.title, align: "left" },
     { x: 0, y: top + height - 6, text: strip.say(last ?? Number.NaN), align: "left", isBold: true },
-  ];
-}
-
-function scale({ strip, top, height }: StripRow): (readonly [y: number, text: string])[] {
-  return [
-    [top + 6, strip.say(strip.high)],
-    [top + height - 6, strip.say(strip.low)],
   ];
 }
 
@@ -388,17 +364,16 @@ export class LiveChart {
     const { signal } = view;
     this.#plot.append(this.#canvas, this.#labels);
     this.element = h("div.chart", this.#plot, this.#flags, this.#said);
-    this.#tip = createTip(this.element);
+    this.#tip = new TipBox(this.element);
     this.#redraw = inFrame(() => this.#draw(), signal);
     view.onTheme(() => {
       this.#palette = null;
       this.#redraw();
     });
-    const resize = (width: number) => {
+    watchSize(this.element, signal, (width) => {
       this.#width = width;
       this.#redraw();
-    };
-    watchSize(this.element, resize, signal);
+    });
     on(this.#plot, signal, {
       pointermove: (event) => this.#isHeld || this.#point(this.#at(event)),
       pointerleave: () => this.#isHeld || this.#point(null),
@@ -460,22 +435,16 @@ export class LiveChart {
     return marks.filter((mark) => ordinal >= mark.at - near && ordinal <= end(mark) + near);
   }
 
-  #tell({ run, times, strips, axis }: Layout, { head }: LiveState): void {
+  #tell({ run, times, strips, axis }: Layout, { head }: LiveState) {
     const ordinal = this.#cursor;
-    if (ordinal === null) {
-      this.#tip.hide();
-      return;
-    }
+    if (ordinal === null) return this.#tip.hide();
     const { title, lines } = binTip(run, binOf(run, ordinal), ordinal);
     const marks = this.#marksAt(ordinal).map((mark) => markWords(mark, head));
-    const all = [
-      ...lines,
-      stripWords(
-        strips.map(({ strip }) => strip),
-        ordinal,
-      ),
-      ...marks,
-    ].filter(Boolean);
+    const shown = stripWords(
+      strips.map(({ strip }) => strip),
+      ordinal,
+    );
+    const all = [...lines, shown, ...marks].filter(Boolean);
     this.#tip.show(axis.x(ordinal + 0.5), times.top + TIP_PX, { title, lines: all });
     if (this.#isHeld) this.#said.textContent = [title, ...all].join(", ");
   }

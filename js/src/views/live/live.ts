@@ -98,7 +98,7 @@ class Head {
   /** What lines and areas mean, with what they are now. */
   readonly legend = h("div.keys");
   readonly #title = h("b.cut");
-  readonly #state = h("span.state", { role: "status" });
+  readonly #state = h("span.state.fix", { role: "status" });
   readonly #figures = h("div.figures");
   readonly #verdict = h("p", { role: "status" });
 
@@ -243,14 +243,9 @@ class Windows {
     const words = windowWords(one);
     const says = { "data-key": index, disabled: state !== "ready", title: words };
     const isOpen = state === "ready" && String(index === this.opened);
-    const rest = { class: "chip", "aria-expanded": isOpen };
-    return button(
-      windowTitle(one),
-      () => this.toggle(index),
-      this.view.signal,
-      { ...says, ...rest },
-      h("span.q", words),
-    );
+    const toggle = () => this.toggle(index);
+    const attributes = { ...says, class: "chip", "aria-expanded": isOpen };
+    return button(windowTitle(one), toggle, this.view.signal, attributes, h("span.q", words));
   }
 
   #ways({ trigger_file, can_ask, budget }: LiveHead): HTMLElement[] {
@@ -290,12 +285,8 @@ class Windows {
     this.#drawn = within(view.signal);
     const { signal } = this.#drawn;
     const close = button("Close", () => this.toggle(index), signal);
-    const bar = h(
-      "div.tfp-host-bar",
-      { role: "region", "aria-label": "Opened window" },
-      h("b", windowTitle(shown)),
-      close,
-    );
+    const about = { role: "region", "aria-label": "Opened window" };
+    const bar = h("div.tfp-host-bar", about, h("b", windowTitle(shown)), close);
     const place = h("div");
     this.place.append(bar, place);
     if (this.#ref === null)
@@ -327,38 +318,22 @@ class Live {
     const { signal, root, model, guard } = view;
     this.#chart = new LiveChart(view, this.#toggle);
     this.#windows = new Windows(view, () => this.#chart.show(this.#state, this.#windows.opened));
-    const steps = h(
-      "section.steps",
-      { "aria-label": "Steps" },
-      h("div.bar", h("b", "Every step"), this.#head.legend),
-      this.#chart.element,
-    );
+    const head = h("div.bar", h("b", "Every step"), this.#head.legend);
+    const steps = h("section.steps", { "aria-label": "Steps" }, head, this.#chart.element);
     this.#body = h("div.body", steps, this.#cards);
-    root.append(
-      this.#notices,
-      this.#head.element,
-      this.#empty,
-      this.#body,
-      this.#windows.element,
-      this.#foot,
-      this.#windows.place,
-    );
+    const { element: windows, place } = this.#windows;
+    root.append(this.#notices, this.#head.element, this.#empty, this.#body, windows, this.#foot, place);
     this.#state = readState(model);
-    this.#answers = new Answers(
-      model,
-      guard(() => this.#showWindows()),
-      signal,
-    );
+    const onHeard = guard(() => this.#showWindows());
+    this.#answers = new Answers(model, onHeard, signal);
     const update = inFrame(() => this.#read(), signal);
     const hear = guard(() => {
       this.#heard.note();
       update();
     });
     for (const trait of TRAITS) model.on(`change:${trait}`, hear);
-    const look = setInterval(
-      guard(() => this.#look()),
-      LOOK_MS,
-    );
+    const watch = guard(() => this.#look());
+    const look = setInterval(watch, LOOK_MS);
     atEnd(signal, () => {
       clearInterval(look);
       for (const trait of TRAITS) model.off(`change:${trait}`, hear);
@@ -382,21 +357,18 @@ class Live {
     drawCards(this.#cards, head, this.#toggle, this.view.signal);
     this.#showWindows();
     if (!isEmpty) this.#chart.show(this.#state, this.#windows.opened);
-    this.#foot.textContent = [head.n_kept_text, head.file && `steps are kept in ${head.file}`]
-      .filter(Boolean)
-      .join(" · ");
+    const file = head.file && `steps are kept in ${head.file}`;
+    this.#foot.textContent = [head.n_kept_text, file].filter(Boolean).join(" · ");
   }
 
   /** Say why there is no step, anew only when that is another reason: a reader of the screen hears it each time. */
   #tellNone(state: string): void {
     if (this.#empty.dataset.state === state) return;
     this.#empty.dataset.state = state;
+    const first = "the first one also traces and compiles, which may take minutes.";
     const [title, reason] =
       state === "running"
-        ? [
-            "Waiting for the first step",
-            "It shows here as soon as it has ended; the first one also traces and compiles, which may take minutes.",
-          ]
+        ? ["Waiting for the first step", `It shows here as soon as it has ended; ${first}`]
         : ["No step of training was told", "So nothing is known of it."];
     const own = `${reason} Keras' fit tells its steps; in a loop of your own wrap what it loops over:`;
     const code = "for batch in tfprof.trace_steps(dataset):";
@@ -425,7 +397,5 @@ class Live {
 
 export const live: ViewBuilder = {
   name: "live",
-  build(view) {
-    new Live(view);
-  },
+  build: (view) => void new Live(view),
 };

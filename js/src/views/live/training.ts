@@ -28,13 +28,10 @@ export interface Mark {
   readonly index?: Known;
 }
 
-export interface Anomaly {
+export interface Anomaly extends Readonly<Record<"first_step" | "last_step" | "window", Known>> {
   readonly title: string;
   readonly evidence: string;
   readonly severity: "info" | "low" | "medium" | "high";
-  readonly first_step: Known;
-  readonly last_step: Known;
-  readonly window: Known;
   readonly goes_on: boolean;
 }
 
@@ -47,26 +44,28 @@ export interface ProfileWindow {
   readonly words: string;
 }
 
-export interface LiveHead {
-  readonly title: string;
+export interface LiveHead
+  extends Readonly<Record<"title" | "n_kept_text" | "file" | "budget", string>>,
+    Readonly<
+      Record<
+        | "step_ms"
+        | "steps_per_s"
+        | "wait_ratio"
+        | "outside_ratio"
+        | "loss"
+        | "epoch"
+        | "epochs"
+        | "elapsed_s"
+        | "now_ns",
+        Known
+      >
+    > {
   readonly state: "running" | "ended" | "failed" | "interrupted" | "lost";
   readonly n_steps: number;
-  readonly n_kept_text: string;
-  readonly step_ms: Known;
   /** "5 batches in one call, 0.961 ms a batch"; "" where a step is one. */
   readonly batches: string;
-  readonly steps_per_s: Known;
-  readonly wait_ratio: Known;
-  readonly outside_ratio: Known;
-  readonly loss: Known;
-  readonly epoch: Known;
-  readonly epochs: Known;
-  readonly elapsed_s: Known;
-  readonly now_ns: Known;
-  readonly file: string;
   /** To touch it profiles the next steps. */
   readonly trigger_file: string;
-  readonly budget: string;
   readonly marks: readonly Mark[];
   readonly anomalies: readonly Anomaly[];
   readonly windows: readonly ProfileWindow[];

@@ -25,11 +25,11 @@ import {
   type Chart,
   colorAxes,
   createChart,
-  createTip,
   drawLabels,
   type PlotLabel,
   setTicks,
   type Tip,
+  TipBox,
   watchPlot,
 } from "../../ui/plot";
 import type { TraceView } from "../../ui/view";
@@ -124,11 +124,7 @@ function paintLevels(chart: Chart, events: MemoryEvents, most: number, hasFragme
   setTicks(chart, "fragmentation_axis", ticks, (ratio) => `${formatTick(ratio * 100)} %`);
 }
 
-interface TimeWindow {
-  readonly t0: number;
-  readonly t1: number;
-  readonly width: number;
-}
+type TimeWindow = Readonly<Record<"t0" | "t1" | "width", number>>;
 
 /** Names the steps of the window where there are several, else the time. */
 function paintTime(chart: Chart, { t0, t1, width }: TimeWindow, steps: Table, stepNames: readonly string[]): void {
@@ -200,7 +196,7 @@ interface Shown {
 export class MemoryChart {
   readonly element = h("div.tfp-plot", { tabindex: 0, role: "img" });
   /** What is drawn beyond what the figures beside the chart explain. */
-  readonly legend = h("span.tfp-mem-keys");
+  readonly legend = h("span.tfp-mem-keys.opt");
   /** How many of the events the chart draws, where those are not all. */
   readonly drawn = h("p.q.tfp-mem-drawn");
   isFreeDrawn = false;
@@ -220,22 +216,18 @@ export class MemoryChart {
 
   async build(): Promise<void> {
     const { view } = this;
-    const tip = createTip(this.element);
+    const tip = new TipBox(this.element);
     this.#chart = await createChart(view, this.element);
     this.element.append(this.#labels);
     view.onTheme(this.#draw);
-    watchSize(this.element, this.#draw, view.signal);
-    watchPlot(
-      this.element,
-      {
-        onHover: (x) => this.#hover(x, tip),
-        onLeave: () => tip.hide(),
-        onClick: (x) => this.#click(x),
-        onDrag: (x0, x1) => this.#band(x0, x1),
-        onDragEnd: (x0, x1) => this.#choose(x0, x1),
-      },
-      view.signal,
-    );
+    watchSize(this.element, view.signal, this.#draw);
+    watchPlot(this.element, view.signal, {
+      onHover: (x) => this.#hover(x, tip),
+      onLeave: () => tip.hide(),
+      onClick: (x) => this.#click(x),
+      onDrag: (x0, x1) => this.#band(x0, x1),
+      onDragEnd: (x0, x1) => this.#choose(x0, x1),
+    });
     onKeys(this.element, view.signal, ({ key }) => this.#key(key));
   }
 
@@ -292,20 +284,15 @@ export class MemoryChart {
     const { events, peak } = this.#shown as Shown;
     const heldRows = this.#heldRows();
     const whole = (row: number) => events.stack[row] + events.heap[row] + events.free[row];
-    const curves = stepCurves(
-      rows,
-      t0,
-      t1,
-      {
-        stack: (row) => events.stack[row < 0 ? ~row : row],
-        heap: (row) => bytesInUse(events, row),
-        free: (row) => Math.max(bytesInUse(events, row), this.isFreeDrawn ? whole(row < 0 ? ~row : row) : 0),
-        fragmentation: (row) => events.fragmentation[row < 0 ? ~row : row],
-        held: (row) => heldRows?.[row - events.begin] ?? 0,
-      },
-      events.time,
-    );
-    chart.setData("memory", curves);
+    const at = (row: number) => (row < 0 ? ~row : row);
+    const levels = {
+      stack: (row: number) => events.stack[at(row)],
+      heap: (row: number) => bytesInUse(events, row),
+      free: (row: number) => Math.max(bytesInUse(events, row), this.isFreeDrawn ? whole(at(row)) : 0),
+      fragmentation: (row: number) => events.fragmentation[at(row)],
+      held: (row: number) => heldRows?.[row - events.begin] ?? 0,
+    };
+    chart.setData("memory", stepCurves(rows, t0, t1, levels, events.time));
     const used = peak < 0 ? 0 : events.stack[peak] + events.heap[peak];
     chart.setData("peak", peak < 0 ? { x: [], y: [] } : { x: [Math.max(t0, events.time[peak]) / MS], y: [used] });
     const top = this.isFreeDrawn && peak >= 0 ? used + events.free[peak] : used;
@@ -316,10 +303,7 @@ export class MemoryChart {
   #heldRows(): Float64Array | null {
     const chosen = new Set(this.view.link.selection);
     if (chosen.size === 0) return null;
-    const ids = new Set<number>();
-    this.view.data.meta.names.forEach((name, id) => {
-      if (chosen.has(name)) ids.add(id);
-    });
+    const ids = new Set(this.view.data.meta.names.flatMap((name, id) => (chosen.has(name) ? [id] : [])));
     return ids.size > 0 ? heldBy((this.#shown as Shown).events, ids) : null;
   }
 
@@ -357,13 +341,10 @@ export class MemoryChart {
     const { left, right, top } = chart.frame();
     const isPeakLeft = peak >= 0 && chart.xToPx(events.time[peak] / MS) < (left + right) / 2;
     const side = isPeakLeft ? ({ x: right - 6, align: "right" } as const) : ({ x: left + 6, align: "left" } as const);
-    const notes: PlotLabel[] = [];
     const session = this.#peakSession();
-    if (session >= 0) {
-      const of = `${session + 1} of ${this.view.data.meta.sessions.length}`;
-      notes.push({ ...side, y: top + 27, text: `the session with the peak, ${of}; choose steps to see another` });
-    }
-    return notes;
+    if (session < 0) return [];
+    const of = `${session + 1} of ${this.view.data.meta.sessions.length}`;
+    return [{ ...side, y: top + 27, text: `the session with the peak, ${of}; choose steps to see another` }];
   }
 
   #gaps(chart: Chart): HTMLElement[] {
@@ -389,16 +370,13 @@ export class MemoryChart {
     return Math.max(t0, Math.min(t1, (this.#chart?.toX(px) ?? 0) * MS));
   }
 
-  #hover(px: number, tip: ReturnType<typeof createTip>): void {
+  #hover(px: number, tip: TipBox): void {
     const chart = this.#chart;
     if (chart === null || this.#shown === null) return;
     const { events } = this.#shown;
     const row = nearestRow(events, this.#timeAt(px));
-    if (row < 0) {
-      tip.hide();
-      return;
-    }
-    tip.show(chart.xToPx(events.time[row] / MS), 18, eventTip(this.view.data.meta, events, row));
+    if (row < 0) tip.hide();
+    else tip.show(chart.xToPx(events.time[row] / MS), 18, eventTip(this.view.data.meta, events, row));
   }
 
   #click(px: number): void {

@@ -21,7 +21,7 @@ import {
 import { isWithin, KEEP_ALL, rangeInPs, stepLabel, stepWords, windowWords } from "../../model/range";
 import { formatBytes, formatCount, formatInstant, formatNumber, formatPercent, plural } from "../../model/text";
 import { isInDashboard, labelList, labelled } from "../../ui/controls";
-import { button, type Child, copyButton, emptyState, h, MANY_ROWS, on, paced } from "../../ui/dom";
+import { button, type Child, copyButton, emptyState, h, MANY_ROWS, on, paced, selectBox } from "../../ui/dom";
 import { FailurePanel } from "../../ui/failure_panel";
 import { legendEntry, swatch } from "../../ui/share_bar";
 import type { TraceBuilder, TraceView } from "../../ui/view";
@@ -53,55 +53,42 @@ function showFacts(list: HTMLElement, facts: Facts): void {
   const at = (value: (row: number) => string) =>
     [peak, ...(moment === null ? [] : [momentRow])].map((row) => (row < 0 ? "–" : value(row)));
   const line = (label: Node | string, cells: readonly Child[]) => rows.push(labelled(label, cells));
-  const bytes = (column: ArrayLike<number>) => at((row) => formatBytes(column[row]));
-  const heads = ["at the peak", ...(moment === null ? [] : ["then"])];
-  line(
-    "",
-    heads.map((text) => h("span.q", text)),
-  );
-  line(
-    h("b", "In use"),
-    at((row) => formatBytes(events.stack[row] + events.heap[row])),
-  );
-  line(key("stack", "Stack"), bytes(events.stack));
-  line(key("heap", "Heap"), bytes(events.heap));
+  const bytes = (label: Node | string, of: (row: number) => number) =>
+    line(
+      label,
+      at((row) => formatBytes(of(row))),
+    );
+  const used = (row: number) => events.stack[row] + events.heap[row];
+  const heads = ["at the peak", ...(moment === null ? [] : ["then"])].map((text) => h("span.q", text));
+  line("", heads);
+  bytes(h("b", "In use"), used);
+  bytes(key("stack", "Stack"), (row) => events.stack[row]);
+  bytes(key("heap", "Heap"), (row) => events.heap[row]);
   if (facts.isLimited) {
-    line(key(facts.isFreeDrawn ? "free" : "", "Free"), bytes(events.free));
-    line(
-      key("", "Largest free piece", "At most so much of the free memory lies in one piece"),
-      at((row) => formatBytes(largestPiece(events, row))),
-    );
-    line(
-      "Capacity",
-      at((row) => formatBytes(events.stack[row] + events.heap[row] + events.free[row])),
-    );
+    const piece = key("", "Largest free piece", "At most so much of the free memory lies in one piece");
+    bytes(key(facts.isFreeDrawn ? "free" : "", "Free"), (row) => events.free[row]);
+    bytes(piece, (row) => largestPiece(events, row));
+    bytes("Capacity", (row) => used(row) + events.free[row]);
   }
-  if (facts.isFragmentationDrawn)
-    line(
-      key("line", "Fragmentation", "Free memory was in pieces smaller than the largest allocation"),
-      at((row) => formatPercent(events.fragmentation[row])),
-    );
+  if (facts.isFragmentationDrawn) {
+    const label = key("line", "Fragmentation", "Free memory was in pieces smaller than the largest allocation");
+    const cells = at((row) => formatPercent(events.fragmentation[row]));
+    line(label, cells);
+  }
   const times = [peak < 0 ? "–" : formatInstant(events.time[peak], 1e8)];
   if (moment !== null) times.push(formatInstant(moment, 1e8));
   line("Time", times);
-  line(
-    "Step",
-    at((row) => (events.step[row] >= 0 ? stepLabel(meta.step_names, events.step[row]) : "none")),
-  );
-  rows.push(...totals(facts));
-  list.replaceChildren(...rows);
-}
-
-function totals({ events, range, peakHeapBytes }: Facts): HTMLElement[] {
-  const { allocations, deallocations } = countEvents(events, range);
-  return [
-    labelled("Allocated, freed", [`${formatCount(allocations)}, ${formatCount(deallocations)}`], {
-      title: "Allocations and deallocations in this range",
-    }),
-    labelled("Peak heap, lifetime", [formatBytes(peakHeapBytes)], {
-      title: "The highest mark since the process began",
-    }),
+  const steps = at((row) => (events.step[row] >= 0 ? stepLabel(meta.step_names, events.step[row]) : "none"));
+  line("Step", steps);
+  const { allocations, deallocations } = countEvents(events, facts.range);
+  const [counted, highest] = [
+    `${formatCount(allocations)}, ${formatCount(deallocations)}`,
+    formatBytes(facts.peakHeapBytes),
   ];
+  const inRange = { title: "Allocations and deallocations in this range" };
+  rows.push(labelled("Allocated, freed", [counted], inRange));
+  rows.push(labelled("Peak heap, lifetime", [highest], { title: "The highest mark since the process began" }));
+  list.replaceChildren(...rows);
 }
 
 function key(layer: string, text: string, tip = ""): HTMLElement {
@@ -151,28 +138,16 @@ class MemoryTimeline {
     this.#chart = new MemoryChart(view, choose);
     this.#panes = memoryPanes(view, choose, () => this.#update());
     const main = h("div.tfp-fill", this.#toolbar(), this.#chart.element, this.#panes.element);
-    const aside = h(
-      "aside",
-      { tabindex: 0, "aria-label": "Memory in figures" },
-      this.#growth,
-      roomWords(view),
-      this.#facts,
-      this.#chart.drawn,
-    );
+    const attributes = { tabindex: 0, "aria-label": "Memory in figures" };
+    const aside = h("aside", attributes, this.#growth, roomWords(view), this.#facts, this.#chart.drawn);
     view.root.append(this.#failure() ?? "", notice(view) ?? "", h("div.tfp-mem", main, aside));
-    const update = paced(
-      () => this.#update(),
-      signal,
-      () => this.#events.end - this.#events.begin > MANY_ROWS,
-    );
-    link.on(
-      "time_range",
-      () => {
-        this.#moment = null;
-        update();
-      },
-      signal,
-    );
+    const isSlow = () => this.#events.end - this.#events.begin > MANY_ROWS;
+    const update = paced(() => this.#update(), signal, isSlow);
+    const onRange = () => {
+      this.#moment = null;
+      update();
+    };
+    link.on("time_range", onRange, signal);
     link.on("selection", update, signal);
     let table = data.table("memory");
     data.onTables(() => {
@@ -237,18 +212,18 @@ class MemoryTimeline {
   }
 
   #toolbar(): HTMLElement {
-    const { meta } = this.view.data;
-    const select = h("select", { "aria-label": "Allocator", title: "Memory ID" });
-    meta.allocators.forEach((name, i) => {
-      select.append(h("option", { value: i, selected: i === this.#allocator }, name || "unnamed allocator"));
-    });
-    const change = () => {
-      this.#allocator = Number(select.value);
+    const { allocators } = this.view.data.meta;
+    const change = (value: string) => {
+      this.#allocator = Number(value);
       this.#events = this.#read();
       this.#moment = null;
       this.#update();
     };
-    on(select, this.view.signal, { change });
+    const options = allocators.map((name, i) =>
+      h("option", { value: i, selected: i === this.#allocator }, name || "unnamed allocator"),
+    );
+    const select = selectBox("Allocator", this.view.signal, change, ...options);
+    select.title = "Memory ID";
     const { control, csvButton } = this.#panes;
     return h("div.bar", select, this.#say, this.#chart.legend, control, csvButton);
   }
@@ -287,11 +262,11 @@ class MemoryTimeline {
     const sums = meta.memory_summary[this.#allocator];
     const peakHeapBytes = sums?.peak_heap_bytes ?? Number.NaN;
     const isLimited = sums?.capacity_bytes !== 0;
-    const { isFreeDrawn, isFragmentationDrawn } = this.#chart;
     // The other tables are of all steps, and of when what was allocated is freed.
     this.#panes.control.hidden = !this.#isHere(null);
-    const drawn = { isFreeDrawn, isFragmentationDrawn };
-    showFacts(this.#facts, { meta, events, range, peak, moment, momentRow, isLimited, peakHeapBytes, ...drawn });
+    const { isFreeDrawn, isFragmentationDrawn } = this.#chart;
+    const known = { isLimited, peakHeapBytes, isFreeDrawn, isFragmentationDrawn };
+    showFacts(this.#facts, { meta, events, range, peak, moment, momentRow, ...known });
     const row = moment === null ? peak : momentRow;
     const when = moment === null ? "at the peak" : `at ${formatNumber(moment / 1e9, 6)} ms`;
     this.#panes.pane.show({ events, steps: this.#steps, range, row, when });

@@ -68,12 +68,14 @@ type ByteUnit = readonly [number, string];
 
 function holderColumns(unit: () => ByteUnit): GridColumn<Holder>[] {
   const size = (bytes: number) => inUnit(bytes, unit());
-  const allocated = "Bytes taken from the allocator, summed over the allocations of the row";
+  const tip = "Bytes taken from the allocator, summed over the allocations of the row";
+  const held = { id: "allocated", title: "Allocated", tip, width: 240, narrowWidth: 136 };
+  const counted = { id: "count", title: "Count", tip: "Allocations", width: 56, isOptional: false };
   return [
     rankColumn(),
     nameColumn({ id: "name", title: "In memory" }, "name", "name", ({ op }) => op < 0),
     barColumn(
-      { id: "allocated", title: "Allocated", tip: allocated, width: 240, narrowWidth: 136 },
+      held,
       (row) => row.allocatedBytes,
       size,
       ({ op }) => `var(--m-${op === STACK ? "stack" : "heap"})`,
@@ -83,11 +85,7 @@ function holderColumns(unit: () => ByteUnit): GridColumn<Holder>[] {
       "requestedBytes",
       size,
     ),
-    numberColumn(
-      { id: "count", title: "Count", tip: "Allocations", width: 56, isOptional: false },
-      "count",
-      formatCount,
-    ),
+    numberColumn(counted, "count", formatCount),
     textColumn({ id: "region", title: "Region", width: 76, narrowWidth: 60 }, "regionName"),
     textColumn({ id: "dtype", title: "Type", width: 66, narrowWidth: 52 }, "dtypeName"),
     textColumn({ id: "shape", title: "Shape", width: 124, narrowWidth: 96 }, "shapeName"),
@@ -136,7 +134,7 @@ class LiveTable {
       placeholder: NOTHING,
       onPick: ({ ops }) => ops.length > 0 && toggleSelection(link, ops),
       isSelected: ({ ops }) => ops.some((name) => link.selection.includes(name)),
-      onWidths: () => this.#ledger.setTitles(this.#titles),
+      onWidths: () => this.#ledger.sheet.setTitles(this.#titles),
       fileName: "memory.csv",
       csv: holderCsv(() => this.#when),
     });
@@ -169,7 +167,7 @@ class LiveTable {
     const [by, places] = [this.#by, this.#places];
     const isKnown = by === "op" || places !== null;
     const waiting = this.view.data.isOffline ? NOT_HERE : `Looking for the ${NOUNS[by]}s …`;
-    this.#ledger.setPlaceholder(isKnown ? NOTHING : waiting);
+    this.#ledger.sheet.setPlaceholder(isKnown ? NOTHING : waiting);
     const place = (group: LiveGroup) => {
       const own = holderName(group, (id) => opName(meta, id));
       if (by === "op" || group.op <= REMAINDER) return own;
@@ -208,7 +206,7 @@ class LiveTable {
     const share = held > 0 && explained < held ? ` · ${formatPercent(explained / held)} from this capture` : "";
     const counted = this.#n > 0 ? `: ${plural(this.#n, NOUNS[this.#by])}` : "";
     const title = `In memory ${this.#when}${counted}`;
-    const fits = textFits(this.view.root, this.#ledger.columnWidth("name") - HEAD_PADDING_PX);
+    const fits = textFits(this.view.root, this.#ledger.sheet.columnWidth("name") - HEAD_PADDING_PX);
     return {
       name: fits(`${title}${share}`) ? `${title}${share}` : title,
       allocated: `Allocated, ${this.#unit[1]}`,
@@ -254,12 +252,8 @@ function bytesColumn<R>(id: string, title: string, tip: string, value: Value<R>,
 
 function byteBars<R>(id: string, title: string, tip: string, value: Value<R>, unit: Unit): GridColumn<R> {
   const head = { id, title, tip, width: 220, narrowWidth: 150 };
-  return barColumn(
-    head,
-    value,
-    (bytes) => inUnit(bytes, unit()),
-    () => "var(--m-heap)",
-  );
+  const color = () => "var(--m-heap)";
+  return barColumn(head, value, (bytes) => inUnit(bytes, unit()), color);
 }
 
 function momentColumn<R>(tip: string, ps: Value<R>): GridColumn<R> {
@@ -347,16 +341,10 @@ function select({ link }: TraceView, { name }: LedgerRow): void {
   if (name !== "") toggleSelection(link, [name]);
 }
 
-interface LifeRow extends LedgerRow {
-  readonly bytes: number;
-  readonly lifePs: number;
-  readonly atPs: number;
-  readonly stepName: string;
-  readonly step: number;
-  readonly region: string;
-  readonly dtype: string;
-  readonly shape: string;
-}
+interface LifeRow
+  extends LedgerRow,
+    Readonly<Record<"bytes" | "lifePs" | "atPs" | "step", number>>,
+    Readonly<Record<"stepName" | "region" | "dtype" | "shape", string>> {}
 
 function lifetimesPane(view: TraceView, onMoment: (timePs: number) => void): Pane<PaneScene> {
   const { meta } = view.data;

@@ -2,7 +2,7 @@
 
 import { groupBy, type Scope, STEADY } from "../../data/columns";
 import { ranOps } from "../../data/one_host";
-import { EMPTY_TABLE, type Table } from "../../data/pack";
+import type { Table } from "../../data/pack";
 import { opCategory, opColors } from "../../model/colors";
 import { shortName } from "../../model/names";
 import { type OpRow, type OpsOfSteps, opRows, opsOfScope, withoutWaiting } from "../../model/ops";
@@ -36,12 +36,9 @@ interface RankedOp extends OpRow {
 type OpRates = Readonly<Record<"gflops" | "gibps" | "tensorCore", ArrayLike<number>>>;
 
 function opRates(table: Table | undefined): OpRates {
-  const { columns } = table ?? EMPTY_TABLE;
-  const column = (name: string) => (columns[name] as Float64Array | undefined) ?? [];
-  return {
-    ...{ gflops: column("flop_rate_gflops"), gibps: column("memory_bandwidth_gibps") },
-    tensorCore: column("tensor_core_ratio"),
-  };
+  const column = (name: string) => (table?.columns[name] as Float64Array | undefined) ?? [];
+  const [gflops, gibps] = [column("flop_rate_gflops"), column("memory_bandwidth_gibps")];
+  return { gflops, gibps, tensorCore: column("tensor_core_ratio") };
 }
 
 function opColumns(
@@ -51,7 +48,7 @@ function opColumns(
   rates: OpRates,
 ): GridColumn<RankedOp>[] {
   const color = (row: RankedOp) => `var(--c-${opCategory(row, row.isIdle ? "runtime" : familyOf(row.op))})`;
-  const ofSide = "Of the self time of all ops of its side, device or host";
+  const side = { id: "ratio", title: "Of side, %", tip: "Of the self time of all ops of its side, device or host" };
   const upTo = "Self time of this and all larger ops of its side";
   return [
     rankColumn("Rank by self time"),
@@ -60,14 +57,10 @@ function opColumns(
     textColumn({ id: "where", title: "Where", width: 58, value: (row) => row.device }, whereOf),
     countColumn("Occurrences in the range"),
     selfColumn(250, 158, color),
-    numberColumn(
-      { id: "ratio", title: "Of side, %", tip: ofSide, width: 70, isOptional: false },
-      (row) => row.selfRatio * 100,
-    ),
-    numberColumn(
-      { id: "cumulative", title: "Cumulative, %", tip: upTo, width: 90 },
-      // Of two sides in one list it would go up and down.
-      (row) => (isOfBothSides() ? Number.NaN : row.cumulativeRatio * 100),
+    numberColumn({ ...side, width: 70, isOptional: false }, (row) => row.selfRatio * 100),
+    // Of two sides in one list it would go up and down.
+    numberColumn({ id: "cumulative", title: "Cumulative, %", tip: upTo, width: 90 }, (row) =>
+      isOfBothSides() ? Number.NaN : row.cumulativeRatio * 100,
     ),
     totalColumn(),
     averageColumn("Total time per occurrence"),
@@ -95,19 +88,16 @@ function rateOf(rates: ArrayLike<number>, row: RankedOp): number {
 function rateColumns({ gflops, gibps, tensorCore }: OpRates): GridColumn<RankedOp>[] {
   const over = "over total time in the whole capture, as the trace says or else estimated from the compiled program";
   const used = "Part of the op's kernel time in the whole capture that ran on Tensor Cores";
-  const column = (
-    head: { id: string; title: string; tip: string; width: number },
-    rates: ArrayLike<number>,
-    scale = 1,
-  ) =>
-    Array.from(rates).some(Number.isFinite)
-      ? // Else too little is left for the names.
-        [numberColumn<RankedOp>({ ...head, shownFrom: 1240 }, (row) => rateOf(rates, row) * scale)]
-      : [];
+  const column = (id: string, title: string, tip: string, width: number, rates: ArrayLike<number>, scale = 1) => {
+    if (!Array.from(rates).some(Number.isFinite)) return [];
+    // With less room too little is left for the names.
+    const head = { id, title, tip, width, shownFrom: 1240 };
+    return [numberColumn<RankedOp>(head, (row) => rateOf(rates, row) * scale)];
+  };
   return [
-    ...column({ id: "gflops", title: "GFLOP/s", tip: `Operations ${over}`, width: 68 }, gflops),
-    ...column({ id: "gibps", title: "GiB/s", tip: `Bytes read and written ${over}`, width: 58 }, gibps),
-    ...column({ id: "tensor", title: "Tensor Core, %", tip: used, width: 104 }, tensorCore, 100),
+    ...column("gflops", "GFLOP/s", `Operations ${over}`, 68, gflops),
+    ...column("gibps", "GiB/s", `Bytes read and written ${over}`, 58, gibps),
+    ...column("tensor", "Tensor Core, %", used, 104, tensorCore, 100),
   ];
 }
 
@@ -132,41 +122,33 @@ export function opCsv({ gflops, gibps, tensorCore }: OpRates): CsvColumns<Ranked
   };
 }
 
-const SIDES = [
-  { device: 1, name: "Device" },
-  { device: 0, name: "Host" },
-] as const;
+type Rows = Readonly<Record<"type" | "op", readonly OpRow[]>>;
 
 class Distribution {
   readonly element = h("div.tfp-distribution");
-  readonly #sides: readonly { readonly device: 0 | 1; readonly byType: ShareBar; readonly byOp: ShareBar }[];
+  readonly #bars: readonly { readonly device: number; readonly by: keyof Rows; readonly bar: ShareBar }[];
 
   constructor(
     readonly familyOf: (op: number) => string,
     onPick: (key: string) => void,
     signal: AbortSignal,
   ) {
-    this.#sides = SIDES.map(({ device, name }) => ({
-      device,
-      byType: new ShareBar(`${name} by type`, onPick, signal),
-      byOp: new ShareBar(`${name} by op`, onPick, signal),
-    }));
-    for (const { byType, byOp } of this.#sides) this.element.append(byType.element, byOp.element);
+    this.#bars = ["Host", "Device"].flatMap((name, device) =>
+      (["type", "op"] as const).map((by) => ({ device, by, bar: new ShareBar(`${name} by ${by}`, onPick, signal) })),
+    );
+    const elements = this.#bars.map(({ bar }) => bar.element);
+    this.element.append(...elements.slice(2), ...elements.slice(0, 2));
   }
 
-  set(byType: readonly OpRow[], byOp: readonly OpRow[], each: string): void {
-    for (const side of this.#sides) {
-      const own = (rows: readonly OpRow[]) => rows.filter((row) => row.device === side.device);
-      this.#fill(side.byType, own(byType), "types", each);
-      this.#fill(side.byOp, own(byOp), "ops", each);
+  set(rows: Rows, each: string): void {
+    for (const { device, by, bar } of this.#bars) {
+      const own = rows[by].filter((row) => row.device === device);
+      this.#fill(bar, own, `${by}s`, each);
     }
   }
 
   setSelected(keys: ReadonlySet<string>): void {
-    for (const { byType, byOp } of this.#sides) {
-      byType.setSelected(keys);
-      byOp.setSelected(keys);
-    }
+    for (const { bar } of this.#bars) bar.setSelected(keys);
   }
 
   #fill(bar: ShareBar, rows: readonly OpRow[], noun: string, each: string): void {
@@ -203,8 +185,7 @@ class OpTable {
   #withWaiting = false;
   #hasShares = true;
   #totals: OpsOfSteps | null = null;
-  #byOp: readonly OpRow[] = [];
-  #byTypes: readonly OpRow[] = [];
+  #shown: Rows = { op: [], type: [] };
   readonly #opsOfType: ReadonlyMap<string, readonly number[]>;
   readonly #distribution: Distribution;
   readonly #table: LinkedTable<RankedOp>;
@@ -230,6 +211,7 @@ class OpTable {
 
   #createTable(familyOf: (op: number) => string): LinkedTable<RankedOp> {
     const { view } = this;
+    const { meta } = view.data;
     const rates = opRates(view.data.table("op_rates"));
     const hasOps = () => view.data.nRows("occurrences") > 0 || ranOps(view.data.table);
     return new LinkedTable<RankedOp>(view, {
@@ -240,7 +222,7 @@ class OpTable {
       weight: (row) => row.selfPs,
       columns: opColumns(
         () => this.#byType,
-        () => this.#where === "both" && view.data.meta.op_device.includes(1),
+        () => this.#where === "both" && meta.op_device.includes(1),
         familyOf,
         rates,
       ),
@@ -254,9 +236,8 @@ class OpTable {
       // By type, a row stands for the ops that match; by op, a row keeps its rank among all.
       regroup: (test) => {
         const keep = (name: string, type: string) => test(name) || test(type);
-        return this.#byType
-          ? ranked(this.#rowsBy(true, keep))
-          : ranked(this.#byOp).filter((row) => keep(row.name, row.type));
+        if (this.#byType) return ranked(this.#rowsBy(true, keep));
+        return ranked(this.#shown.op).filter((row) => keep(row.name, row.type));
       },
       opsOf: (row) => this.#opsOf(row),
       whyEmpty: (scope) => this.#whyEmpty(scope),
@@ -314,10 +295,9 @@ class OpTable {
           ? "Idle time is known of a range and of the whole capture"
           : "Also the time in which a thread or a device ran no op";
     }
-    this.#byOp = this.#rowsBy(false);
-    this.#byTypes = this.#rowsBy(true);
+    this.#shown = { op: this.#rowsBy(false), type: this.#rowsBy(true) };
     this.#showShares();
-    return ranked(this.#byType ? this.#byTypes : this.#byOp);
+    return ranked(this.#shown[this.#byType ? "type" : "op"]);
   }
 
   /** Whether an op that only waits is selected, as by advice on the input: then it is shown. */
@@ -329,18 +309,14 @@ class OpTable {
 
   #showShares(): void {
     this.#distribution.element.hidden = !this.#hasShares;
-    if (this.#hasShares) this.#distribution.set(this.#byTypes, this.#byOp, perStep("", this.#totals?.nSteps ?? null));
+    if (this.#hasShares) this.#distribution.set(this.#shown, perStep("", this.#totals?.nSteps ?? null));
   }
 
   #rowsBy(byType: boolean, keep?: (name: string, type: string) => boolean): OpRow[] {
     if (this.#totals === null) return [];
+    const options = { byType, withIdle: this.#withIdle, ...(keep && { keep }) };
     const side = this.#where === "both" ? {} : ({ side: this.#where === "device" ? 1 : 0 } as const);
-    return opRows(this.view.data.meta, this.#totals, {
-      byType,
-      withIdle: this.#withIdle,
-      ...side,
-      ...(keep && { keep }),
-    });
+    return opRows(this.view.data.meta, this.#totals, { ...options, ...side });
   }
 
   #opsOf(row: OpRow): readonly string[] {
@@ -350,15 +326,19 @@ class OpTable {
     return (this.#opsOfType.get(row.key) ?? []).map((op) => meta.names[meta.op_name[op]]);
   }
 
+  get #bars(): readonly OpRow[] {
+    return [...this.#shown.op, ...this.#shown.type];
+  }
+
   #pickKey(key: string): void {
-    const row = [...this.#byOp, ...this.#byTypes].find((one) => one.key === key);
+    const row = this.#bars.find((one) => one.key === key);
     if (row) this.#table.pick(this.#opsOf(row));
   }
 
   #keysOf(chosen: ReadonlySet<string>): Set<string> {
     if (chosen.size === 0) return new Set();
-    const rows = [...this.#byOp, ...this.#byTypes];
-    return new Set(rows.filter((row) => this.#opsOf(row).some((name) => chosen.has(name))).map((row) => row.key));
+    const isChosen = (row: OpRow) => this.#opsOf(row).some((name) => chosen.has(name));
+    return new Set(this.#bars.filter(isChosen).map(({ key }) => key));
   }
 
   #whyEmpty(scope: Scope): string {
@@ -375,9 +355,7 @@ function ranked(rows: readonly OpRow[]): RankedOp[] {
 
 export const opTable: TraceBuilder = {
   name: "op_table",
-  build(view) {
-    new OpTable(view);
-  },
+  build: (view) => void new OpTable(view),
   needs: ["op_rates", "steps", "step_totals"],
   forRange: ["occurrences"],
   about: "ops",

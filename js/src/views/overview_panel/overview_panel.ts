@@ -1,9 +1,9 @@
 /** How long a step takes, what limits it, where its time goes, what to do next. */
 
 import { numbers, STEADY } from "../../data/columns";
-import { type AdviceMeta, CATEGORY_LABELS } from "../../data/meta";
+import { type AdviceMeta, CATEGORY_LABELS, type OverviewMeta } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
-import { within } from "../../data/widget";
+import { reasonOf, within } from "../../data/widget";
 import { opColors } from "../../model/colors";
 import { cutNames } from "../../model/names";
 import { type LayerRow, layerRows, opsOfScope, withoutWaiting } from "../../model/ops";
@@ -52,12 +52,9 @@ const N_CARDS = 3;
 /** Filled bars of the mark beside the word. */
 const BARS = { high: 3, medium: 2, low: 1 } as const;
 
-interface Card {
-  readonly element: HTMLElement;
+interface Card extends Readonly<Record<"element" | "body" | "facts", HTMLElement>> {
   readonly title: HTMLButtonElement;
-  readonly body: HTMLElement;
   readonly evidence: HTMLButtonElement;
-  readonly facts: HTMLElement;
 }
 
 class AdviceCards {
@@ -92,9 +89,8 @@ class AdviceCards {
   #count(): void {
     const n = this.#cards.length;
     const words = h("span");
-    const rest = button("", () => show(rest.getAttribute("aria-expanded") !== "true"), this.view.signal, {
-      class: "link",
-    });
+    const flip = () => show(rest.getAttribute("aria-expanded") !== "true");
+    const rest = button("", flip, this.view.signal, { class: "link" });
     const show = (isAll: boolean) => {
       for (const { element } of this.#cards.slice(N_CARDS)) element.hidden = !isAll;
       words.textContent = `${formatCount(isAll ? n : Math.min(N_CARDS, n))} of ${formatCount(n)}`;
@@ -109,16 +105,12 @@ class AdviceCards {
   #card(one: AdviceMeta, index: number, id: string): Card {
     const { signal } = this.view;
     const gain = this.#gain(one, `${id}-gain`);
-    const title = button("", () => this.#open(title.getAttribute("aria-expanded") === "true" ? -1 : index), signal, {
-      class: "title bare",
-      "aria-controls": id,
-      "aria-describedby": gain.id,
-    });
-    title.append(h("span", one.headline || one.title));
-    const where = VIEW_TITLES[one.view];
-    const evidence = button("Show evidence", () => this.#choose(index), signal, {
-      title: where ? `Select the evidence in every view and open ${where}` : "Select the evidence in every view",
-    });
+    const flip = () => this.#open(title.getAttribute("aria-expanded") === "true" ? -1 : index);
+    const about = { class: "title bare", "aria-controls": id, "aria-describedby": gain.id };
+    const title = button("", flip, signal, about, h("span", one.headline || one.title));
+    const where = VIEW_TITLES[one.view] ? ` and open ${VIEW_TITLES[one.view]}` : "";
+    const tip = { title: `Select the evidence in every view${where}` };
+    const evidence = button("Show evidence", () => this.#choose(index), signal, tip);
     const { words, code } = one.fix;
     const copy = copyButton("Copy", () => code, signal);
     copy.title = "Copy the code";
@@ -138,21 +130,15 @@ class AdviceCards {
       title.focus();
       return true;
     });
-    const element = h("li", { class: `tfp-card ${one.severity}` }, title, gain, body);
-    element.dataset.rule = one.rule;
+    const element = h("li", { class: `tfp-card ${one.severity}`, "data-rule": one.rule }, title, gain, body);
     return { element, title, body, evidence, facts };
   }
 
   #gain(one: AdviceMeta, id: string): HTMLElement {
     const [head, gain, time] = gainWords(one, this.view.data.meta.overview.step_time?.avg);
     const bars = Array.from({ length: 3 }, (_, i) => h("i", { class: i < BARS[one.severity] ? "on" : "off" }));
-    return h(
-      "div.gain",
-      { id },
-      h("span", `${head} `, h("b", gain)),
-      time ? h("span.time", time) : "",
-      h("span.sev", unspoken("span.bars", ...bars), ` ${one.severity}`),
-    );
+    const severity = h("span.sev", unspoken("span.bars", ...bars), ` ${one.severity}`);
+    return h("div.gain", { id }, h("span", `${head} `, h("b", gain)), time && h("span.time", time), severity);
   }
 
   /** Asks first, as it trains some steps; what it finds stands in place of the estimate. */
@@ -177,7 +163,7 @@ class AdviceCards {
         gain.replaceChildren(h("span", "measured ", h("b", `${formatShare(Number(message.gain_ratio))} %`)));
         back(String(message.words));
       } catch (error) {
-        if (!signal.aborted) back(error instanceof Error ? error.message : String(error));
+        if (!signal.aborted) back(reasonOf(error));
       }
     };
     told.textContent = question;
@@ -262,14 +248,14 @@ class TopOps {
       this.#isDevice = side === "1";
       this.draw();
     };
-    this.side =
-      choices.length > 1
-        ? segmented("Side of the ops", choices, choices[0].value, choose, view.signal, "tfp-words")
-        : h("span");
+    const label = "Side of the ops";
+    const isOne = choices.length < 2;
+    const chosen = choices[0]?.value ?? "";
+    this.side = isOne ? h("span") : segmented(label, choices, chosen, choose, view.signal, "tfp-words");
     const draw = inFrame(() => this.draw(), view.signal);
     view.link.on("selection", () => this.#followSelection(), view.signal);
     view.data.onTables(draw, view.signal, ["top_ops"]);
-    watchSize(this.list, draw, view.signal);
+    watchSize(this.list, view.signal, draw);
     this.draw();
   }
 
@@ -298,17 +284,10 @@ class TopOps {
     const color = `var(--c-${categoryOf(row.op)})`;
     const bar = h("i", { style: { width: `max(1px, ${(row.ms / most) * 100}%)`, background: color } });
     const title = `${row.name}\n${row.type} on the ${this.#isDevice ? "device" : "host"}, ${plural(row.occurrences, "time")}`;
-    const cells = [
-      h("span.name.cut", text),
-      bar,
-      h("span.v", formatNumber(row.ms)),
-      h("span.v.q", formatShare(row.ratio)),
-    ];
+    const figures = [h("span.v", formatNumber(row.ms)), h("span.v.q", formatShare(row.ratio))];
     const attributes = { title, "data-op-name": row.name, class: "bare" };
-    return h(
-      "li",
-      button("", () => toggleSelection(link, [row.name]), signal, attributes, ...cells),
-    );
+    const pick = () => toggleSelection(link, [row.name]);
+    return h("li", button("", pick, signal, attributes, h("span.name.cut", text), bar, ...figures));
   }
 
   #followSelection(): void {
@@ -327,18 +306,14 @@ class Details {
   constructor(view: TraceView, label: string) {
     const { signal } = view;
     const id = `tfp-more-${Math.random().toString(36).slice(2)}`;
-    this.#button = button(`${label} ▾`, () => this.#show(this.#box.hidden === true), signal, {
-      "aria-expanded": "false",
-      "aria-controls": id,
-      title: "The machine, the capture and more figures",
-    });
+    const about = { "aria-expanded": "false", "aria-controls": id, title: "The machine, the capture and more figures" };
+    this.#button = button(`${label} ▾`, () => this.#show(this.#box.hidden === true), signal, about);
     this.#box = h("div.tfp-facts", { id, role: "region", "aria-label": "Details", hidden: true });
     for (const { title, facts, notes } of overviewFacts(view.data.meta)) {
       const rows = facts.map(({ name, value, hint }) => labelled(name, [value], { title: hint }));
-      const said = notes.map((note) => h("p", note));
-      this.#box.append(
-        h("section", h("h3", title), rows.length > 0 && labelList("tfp-fact-list", title, ...rows), ...said),
-      );
+      const said = notes.map((note) => h("p.q", note));
+      const list = rows.length > 0 && labelList("tfp-fact-list", title, ...rows);
+      this.#box.append(h("section", h("h3", title), list, ...said));
     }
     this.element.append(this.#button, this.#box);
     const close = (event: Event) => {
@@ -381,10 +356,7 @@ function costliest(data: TraceView["data"]): string {
   const { meta } = data;
   const side = limitingSide(meta.overview);
   if (side === null) return "";
-  const totals = withoutWaiting(
-    meta,
-    opsOfScope(meta, (name) => data.table(name), STEADY),
-  );
+  const totals = withoutWaiting(meta, opsOfScope(meta, data.table, STEADY));
   const table = data.table("op_places") ?? EMPTY_TABLE;
   const places = { layer: numbers(table, "layer"), phase: numbers(table, "phase"), device: meta.op_device };
   // What the input pipeline computes runs beside the steps.
@@ -522,19 +494,14 @@ function header(view: TraceView): HTMLElement {
   if (detail) verdict.append(h("small.detail", detail));
   if (time && time.n > 0) verdict.append(glance(view));
   if (typeof since === "string" && since) verdict.append(h("small.since", since));
-  return h(
-    "header.tfp-ov-header",
-    time && time.n > 0 ? stepFigure(time, hostsOfOverview(overview).length, overview.batches ?? "") : noStepFigure(),
-    verdict,
-    sideFigures(view),
-  );
+  const hasSteps = time !== undefined && time.n > 0;
+  const none = h("div.tfp-fig", h("span.n.big", "–"), h("span.u", " ms a step"), h("div.d", "no step found"));
+  const nHosts = hostsOfOverview(overview).length;
+  const figure = hasSteps ? stepFigure(time, nHosts, overview.batches ?? "") : none;
+  return h("header.tfp-ov-header", figure, verdict, sideFigures(view));
 }
 
-function stepFigure(
-  time: { avg: number; std: number; min: number; max: number; n: number; n_averaged: number },
-  nHosts: number,
-  batches: string,
-) {
+function stepFigure(time: NonNullable<OverviewMeta["step_time"]>, nHosts: number, batches: string) {
   const figure = meanFigure(time.avg, time.std);
   const steps = nHosts > 1 ? `${plural(time.n, "step")} of ${plural(nHosts, "host")}` : plural(time.n, "step");
   const counted = time.n_averaged < time.n ? `${formatCount(time.n_averaged)} of ${steps}` : steps;
@@ -547,11 +514,6 @@ function stepFigure(
     batches ? h("div.d", batches) : "",
     h("div.d", `${counted}${range}`),
   );
-}
-
-function noStepFigure(): HTMLElement {
-  const figure = h("span.n.big", "–");
-  return h("div.tfp-fig", figure, h("span.u", " ms a step"), h("div.d", "no step found"));
 }
 
 function sideFigures(view: TraceView): HTMLElement {
@@ -578,15 +540,10 @@ function environmentText(environment: Readonly<Record<string, unknown>>): string
   const number = (key: string) => (typeof environment[key] === "number" ? (environment[key] as number) : 0);
   const parts: string[] = [];
   if (Array.isArray(environment.hosts)) parts.push(plural(Math.max(1, environment.hosts.length), "host"));
-  if (number("n_active_devices") > 0)
-    parts.push(`${formatCount(number("n_active_devices"))} × ${deviceName(environment)}`);
+  const device = /\b(GPU|TPU)\b/.exec(String(environment.device_type ?? ""))?.[1] ?? "device";
+  if (number("n_active_devices") > 0) parts.push(`${formatCount(number("n_active_devices"))} × ${device}`);
   else if (number("n_threads") > 0) parts.push(plural(number("n_threads"), "thread"));
   return parts.join(" · ");
-}
-
-/** "Nvidia GPU (Volta)" -> "GPU": the rest is in the details. */
-function deviceName(environment: Readonly<Record<string, unknown>>): string {
-  return /\b(GPU|TPU)\b/.exec(String(environment.device_type ?? ""))?.[1] ?? "device";
 }
 
 /** Categories that the guide to the profiler has not: each has a line only where it takes time. */
@@ -616,7 +573,7 @@ function breakdown(view: TraceView): HTMLElement {
       category === "compile" && ms === 0 && compiling >= 0
         ? [`in ${stepWords(data.meta.step_names, compiling)}`]
         : [formatPart(ms, decimals), formatShare(ratio)];
-    const emphasis = ms === 0 ? " z" : category === emphasized ? " top" : "";
+    const emphasis = ms === 0 ? " q" : category === emphasized ? " top" : "";
     const title = `${CATEGORY_LABELS[category] ?? category}: ${formatMs(ms)} a step, ${formatPercent(ratio)}`;
     const name = h("span", categorySwatch(category), CATEGORY_LABELS[category] ?? category);
     list.append(labelled(name, values, { class: `tfp-cat${emphasis}`, title }));
@@ -633,9 +590,7 @@ export const overviewPanel: TraceBuilder = {
       const { element } = new FailurePanel(view, failure, null);
       element.setAttribute("aria-label", "What happened"); // the memory view has the same under its own name
       view.root.append(h("div.tfp-ov-failed", element));
-      return;
-    }
-    view.root.append(h("div.tfp-ov", header(view), breakdown(view), new WhatNext(view).element));
+    } else view.root.append(h("div.tfp-ov", header(view), breakdown(view), new WhatNext(view).element));
   },
   needs: ["steps", "top_ops"],
   isRebuilt: true,

@@ -8,20 +8,16 @@ import { opName } from "../../model/ops";
 import { COMPILE_CODE, frameworkOf } from "../../model/overview";
 import { rangeInPs, scopeOf, stepsOfScope, wholeSteps } from "../../model/range";
 import { formatAmount, formatCount, formatNumber, formatPercent, formatTime, plural } from "../../model/text";
-import { emptyState, h, inFrame, on, onKeys, setAria, svg, textWidth, watchSize } from "../../ui/dom";
-import { createTip, type Tip, type TipBox } from "../../ui/plot";
+import { emptyState, h, inFrame, on, onKeys, say, setAria, svg, textWidth, watchSize } from "../../ui/dom";
+import { type Tip, TipBox } from "../../ui/plot";
 import { follow, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
 
 /** What an op is held up by; "cache" where it moved more than the memory could, "" where that is not known. */
 type Bound = "compute" | "memory" | "cache" | "";
 
-export interface Work {
-  readonly row: number;
-  readonly ps: number;
-  readonly occurrences: number;
+export interface Work extends Readonly<Record<"row" | "ps" | "occurrences" | "byteRate", number>> {
   /** A second; NaN where not known. */
   readonly flopRate: number;
-  readonly byteRate: number;
   /** Float operations a byte. */
   readonly intensity: number;
   readonly bound: Bound;
@@ -30,26 +26,16 @@ export interface Work {
 }
 
 /** Time of each op and how many of its kernels ran, of those that the range cuts the part inside. */
-interface Sums {
-  readonly ps: ArrayLike<number>;
-  readonly parts: ArrayLike<number>;
-}
+type Sums = Readonly<Record<"ps" | "parts", ArrayLike<number>>>;
 
 /** The ops that ran in a scope, most time first; without `occurrences` as is known of the capture or of its averaged steps. */
-export function workOf(
-  roofline: RooflineMeta,
-  occurrences: Table | undefined,
-  scope: Scope,
-  nSteps: number = 1,
-): Work[] {
+export function workOf(roofline: RooflineMeta, occurrences: Table | undefined, scope: Scope, nSteps = 1): Work[] {
   const { ops } = roofline;
   const sums = occurrences === undefined ? knownSums(roofline, scope) : sumsOf(roofline, occurrences, rangeOf(scope));
   const [ps, parts] = [sums.ps, sums.parts].map((values) => Array.from(values, (value) => value / nSteps));
-  const works = ops.unit.flatMap((_, row) => {
-    if (ps[row] <= 0) return [];
-    const share = parts[row] / ops.parts[row];
-    return [judged(roofline, row, { ps: ps[row], share })];
-  });
+  const works = ops.unit.flatMap((_, row) =>
+    ps[row] <= 0 ? [] : [judged(roofline, row, ps[row], parts[row] / ops.parts[row])],
+  );
   return works.sort((a, b) => b.ps - a.ps);
 }
 
@@ -72,11 +58,7 @@ function sumsOf({ ops }: RooflineMeta, occurrences: Table, range: RangePs): Sums
 }
 
 /** As `Roofline` in Python judges an op: semantics 19.3. */
-function judged(
-  { ops, bytes_per_s }: RooflineMeta,
-  row: number,
-  { ps, share }: { readonly ps: number; readonly share: number },
-): Work {
+function judged({ ops, bytes_per_s }: RooflineMeta, row: number, ps: number, share: number): Work {
   const flops = (ops.flops[row] ?? Number.NaN) * share;
   const bytes = (ops.bytes[row] ?? Number.NaN) * share;
   const computing = flops === 0 ? 0 : (flops / (ops.peak[row] ?? Number.NaN)) * 1e12;
@@ -116,12 +98,8 @@ interface Roof {
 }
 
 /** A circle: an op, or several that are at one place, such as those of layers of one size. */
-export interface Place {
+export interface Place extends Readonly<Record<"ps" | "x" | "y" | "radius", number>> {
   readonly works: readonly Work[];
-  readonly ps: number;
-  readonly x: number;
-  readonly y: number;
-  readonly radius: number;
 }
 
 class Axis {
@@ -189,12 +167,9 @@ export class Scene {
     const groups: { works: Work[]; ps: number; readonly x: number; readonly y: number }[] = [];
     for (const work of works) {
       const [x, y] = [this.x.toPx(work.intensity), this.y.toPx(work.flopRate)];
-      const group = groups.find(
-        (one) =>
-          Math.hypot(one.x - x, one.y - y) < SAME_PX &&
-          one.works[0].bound === work.bound &&
-          kind[one.works[0].row] === kind[work.row],
-      );
+      const isSame = ({ works: [first], x: x0, y: y0 }: (typeof groups)[number]) =>
+        Math.hypot(x0 - x, y0 - y) < SAME_PX && first.bound === work.bound && kind[first.row] === kind[work.row];
+      const group = groups.find(isSame);
       if (group === undefined) groups.push({ works: [work], ps: work.ps, x, y });
       else {
         group.works.push(work);
@@ -287,7 +262,8 @@ interface StepWork {
 function stepSentence({ flops, ps, mfu }: StepWork): string {
   if (!(flops > 0)) return "";
   const peak = formatFlops((flops / ps / mfu) * 1e12);
-  return `${formatNumber(flops / 1e12)} TFLOP a step of ${formatTime(ps)}: ${formatPercent1(mfu)} of the peak of ${peak} (MFU).`;
+  const part = `${formatNumber(mfu * 100)} %`; // with a decimal up to 100 %: shares of a peak are compared
+  return `${formatNumber(flops / 1e12)} TFLOP a step of ${formatTime(ps)}: ${part} of the peak of ${peak} (MFU).`;
 }
 
 function boundSentence(works: readonly Work[]): string {
@@ -307,23 +283,18 @@ function leftOut(works: readonly Work[], roofline: RooflineMeta, isWhole: boolea
   const idle = works.filter(({ flopRate }) => flopRate === 0);
   const shown = sumPs(works.filter(hasPlace)) / all;
   const { n_ops, ops } = roofline;
-  return [
+  const parts = [
     `${formatPercent(shown)} of kernel time is shown`,
     idle.length > 0 && `${plural(idle.length, "op")} (${formatPercent(sumPs(idle) / all)}) without float operations`,
     unknown.length > 0 && `of ${plural(unknown.length, "op")} float operations or bytes are not known`,
     isWhole && n_ops > ops.unit.length && `the ${formatCount(ops.unit.length)} longest of ${formatCount(n_ops)} ops`,
-  ]
-    .filter(Boolean)
-    .join("; ");
+  ];
+  return parts.filter(Boolean).join("; ");
 }
 
 /** One op with what holds it up, or several at one place, by the one with most time. */
-function placeTip(
-  { roofline, wholePs }: Scene,
-  { works, ps }: Place,
-  opNames: readonly string[],
-  isPerStep: boolean,
-): Tip {
+function placeTip(scene: Scene, { works, ps }: Place, opNames: readonly string[], isPerStep: boolean): Tip {
+  const { roofline, wholePs } = scene;
   const { ops } = roofline;
   const [first] = works;
   const { row, occurrences } = first;
@@ -354,11 +325,6 @@ function boundText(roofline: RooflineMeta, { row, bound, roofRatio }: Work): str
   return `its roof is not known · on ${kind}`;
 }
 
-/** As `formatPercent`, with a decimal up to 100 %: shares of a peak are compared. */
-function formatPercent1(ratio: number): string {
-  return `${formatNumber(ratio * 100)} %`;
-}
-
 function sumPs(works: readonly Work[]): number {
   return works.reduce((sum, { ps }) => sum + ps, 0);
 }
@@ -373,11 +339,7 @@ const TIP_LINE_PX = 15;
 const WORD_GAP_PX = 20;
 
 class Plot {
-  readonly element = h("div.tfp-plot", {
-    tabindex: 0,
-    role: "listbox",
-    "aria-multiselectable": "true",
-  });
+  readonly element = h("div.tfp-plot", { tabindex: 0, role: "listbox", "aria-multiselectable": "true" });
   readonly key = h("span");
   readonly #drawing = svg("svg", { width: "100%", height: "100%", role: "presentation" });
   readonly #tip: TipBox;
@@ -397,9 +359,9 @@ class Plot {
   ) {
     const { signal } = view;
     this.element.append(this.#drawing);
-    this.#tip = createTip(this.element);
+    this.#tip = new TipBox(this.element);
     this.#draw = inFrame(() => this.#render(), signal);
-    watchSize(this.element, this.#draw, signal);
+    watchSize(this.element, signal, this.#draw);
     on(this.element, signal, {
       pointermove: (event) => this.#hover(this.#at(event)),
       pointerleave: () => this.#hover(null),
@@ -422,21 +384,17 @@ class Plot {
   mark(): void {
     const { selection, hover } = this.view.link;
     const chosen = new Set(selection);
+    let isSome = false;
     const here = this.#pointed ?? this.#scene?.places[this.#current];
     this.#scene?.places.forEach((place, i) => {
       const names = this.#opsOf(place);
       const circle = this.#circles[i];
-      setAria(
-        circle,
-        "selected",
-        names.some((name) => chosen.has(name)),
-      );
+      const isChosen = names.some((name) => chosen.has(name));
+      setAria(circle, "selected", isChosen);
+      isSome ||= isChosen;
       circle.classList.toggle("hover", here === undefined ? names.includes(hover) : place === here);
     });
-    this.element.classList.toggle(
-      "some",
-      this.#circles.some((one) => one.getAttribute("aria-selected") === "true"),
-    );
+    this.element.classList.toggle("some", isSome);
   }
 
   #opsOf({ works }: Place): string[] {
@@ -498,11 +456,8 @@ class Plot {
     this.#tell(place);
   }
 
-  #tell(place: Place | null): void {
-    if (place === null || this.#scene === null) {
-      this.#tip.hide();
-      return;
-    }
+  #tell(place: Place | null) {
+    if (place === null || this.#scene === null) return this.#tip.hide();
     const tip = placeTip(this.#scene, place, this.#opsOf(place), this.#isPerStep);
     const height = (tip.lines.length + 1) * TIP_LINE_PX + TIP_LINE_PX;
     const top = Math.max(0, Math.min(place.y - height / 2, this.#scene.height - height));
@@ -648,14 +603,10 @@ class RooflineChart {
     readonly roofline: RooflineMeta,
   ) {
     this.#plot = new Plot(view, roofline);
-    view.root.append(
-      h("div.tfp-fill", h("div.bar", this.#say), this.#plot.element, h("div.tfp-h", this.#plot.key, this.#rest)),
-    );
-    follow(view, {
-      compute: () => this.#compute(),
-      select: () => this.#plot.mark(),
-      hover: () => this.#plot.mark(),
-    });
+    const below = h("div.tfp-h", this.#plot.key, this.#rest);
+    view.root.append(h("div.tfp-fill", h("div.bar", this.#say), this.#plot.element, below));
+    const mark = () => this.#plot.mark();
+    follow(view, { compute: () => this.#compute(), select: mark, hover: mark });
     this.#compute();
   }
 
@@ -670,10 +621,8 @@ class RooflineChart {
     const works = workOf(roofline, isWhole ? undefined : (table("occurrences") ?? EMPTY_TABLE), scope, nSteps ?? 1);
     const step = stepSentence(stepWork(view));
     const words = [step, boundSentence(works)].filter(Boolean);
-    this.#say.replaceChildren(h("b", words[0] ?? "No op ran on a GPU in this range."), ` ${words.slice(1).join(" ")}`);
-    this.#say.title = this.#say.textContent ?? "";
-    this.#rest.textContent = works.length > 0 ? leftOut(works, roofline, isWhole) : "";
-    this.#rest.title = this.#rest.textContent;
+    say(this.#say, h("b", words[0] ?? "No op ran on a GPU in this range."), ` ${words.slice(1).join(" ")}`);
+    say(this.#rest, works.length > 0 ? leftOut(works, roofline, isWhole) : "");
     this.#plot.show(works, words.join(" "), nSteps !== null);
   }
 }

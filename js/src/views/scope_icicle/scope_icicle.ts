@@ -37,10 +37,10 @@ class ScopeModel {
   where: Where = "both";
   part: Part = "all";
   selected: ReadonlySet<string> = new Set();
-  times: ScopeTimes;
-  figures: ScopeFigures;
+  times!: ScopeTimes;
+  figures!: ScopeFigures;
   readonly #phase: ArrayLike<number>;
-  #totals: OpsOfSteps;
+  totals!: OpsOfSteps;
   readonly opName = (op: number) => opName(this.view.data.meta, op);
   readonly sideOf = (op: number) => sideOf(this.view.data.meta, op);
 
@@ -52,22 +52,16 @@ class ScopeModel {
     this.tree = scopeTree(data.meta.scopes ?? [], (places.columns.scope as Int32Array | undefined) ?? []);
     this.top = this.tree.roots.length === 1 ? this.tree.roots[0] : WHOLE;
     this.familyOf = opColors(data.meta).familyOf;
-    this.#totals = this.#work();
-    this.times = scopeTimes(this.tree, (op) => this.opPs(op));
-    this.figures = this.#figure();
+    this.compute();
   }
 
   get isPerStep(): boolean {
-    return this.#totals.nSteps !== null;
-  }
-
-  #work(): OpsOfSteps {
-    const { meta, table } = this.view.data;
-    return withoutWaiting(meta, opsOfScope(meta, table, scopeOf(this.view.link, table)));
+    return this.totals.nSteps !== null;
   }
 
   compute(): void {
-    this.#totals = this.#work();
+    const { meta, table } = this.view.data;
+    this.totals = withoutWaiting(meta, opsOfScope(meta, table, scopeOf(this.view.link, table)));
     this.times = scopeTimes(this.tree, (op) => this.opPs(op));
     this.figures = this.#figure();
   }
@@ -85,11 +79,7 @@ class ScopeModel {
   opPs(op: number): number {
     if (this.where !== "both" && this.where !== this.sideOf(op)) return 0;
     if (this.part !== "all" && this.phaseOf(op) !== this.part) return 0;
-    return Math.max(0, this.#totals.selfPs[op]);
-  }
-
-  occurrences(op: number): number {
-    return this.#totals.occurrences[op];
+    return Math.max(0, this.totals.selfPs[op]);
   }
 
   phaseOf(op: number): Phase {
@@ -107,7 +97,7 @@ class ScopeModel {
   #figure(): ScopeFigures {
     return scopeFigures(this.tree, {
       ps: (op) => this.opPs(op),
-      occurrences: (op) => this.occurrences(op),
+      occurrences: (op) => this.totals.occurrences[op],
       isBackward: (op) => this.phaseOf(op) === "backward",
       isSelected: (op) => this.selected.has(this.opName(op)),
       family: (op) => FAMILIES.indexOf(this.familyOf(op) as (typeof FAMILIES)[number]),
@@ -134,18 +124,12 @@ function cellLook(model: ScopeModel, cell: Cell): CellLook {
     const selected = model.selected.has(model.opName(cell.op)) ? "all" : "none";
     return { ...plain, family: model.familyOf(cell.op), backwardRatio: isBackward ? 1 : 0, selected };
   }
-  if (cell.kind === "rest" || cell.row === WHOLE) {
-    return { ...plain, family: "", backwardRatio: 0, selected: "none" };
-  }
+  if (cell.kind === "rest" || cell.row === WHOLE) return { ...plain, family: "", backwardRatio: 0, selected: "none" };
   const { nSelected, nOps, backwardPs, family } = model.figures;
   const { row } = cell;
   const selected = nSelected[row] === 0 ? "none" : nSelected[row] >= nOps[row] ? "all" : "some";
-  return {
-    ...plain,
-    family: FAMILIES[family[row]] ?? "mixed",
-    backwardRatio: backwardPs[row] / Math.max(1, cell.ps),
-    selected,
-  };
+  const backwardRatio = backwardPs[row] / Math.max(1, cell.ps);
+  return { ...plain, family: FAMILIES[family[row]] ?? "mixed", backwardRatio, selected };
 }
 
 function cellLabel(model: ScopeModel, cell: Cell): string {
@@ -165,7 +149,7 @@ function cellTip(model: ScopeModel, cell: Cell, zoom: number): { title: string; 
   }
   if (cell.kind === "op") {
     const { names, op_type } = model.view.data.meta;
-    const runs = plural(model.occurrences(cell.op), "run");
+    const runs = plural(model.totals.occurrences[cell.op], "run");
     const kind = `${names[op_type[cell.op]] ?? ""} on the ${model.sideOf(cell.op)} · ${model.phaseOf(cell.op)} · ${runs}`;
     return { title: tipName(model.opName(cell.op)), lines: [kind, cost] };
   }
@@ -195,10 +179,10 @@ class ScopeIcicle implements IcicleSource {
   readonly spoken = { parts: "Scopes inside", shown: "the scope shown" };
 
   constructor(readonly view: TraceView) {
-    const { signal, link } = view;
+    const { link } = view;
     this.#model = new ScopeModel(view);
     this.#model.select(link.selection);
-    this.#place = new IciclePlace(this, MOST_CRUMBS, signal);
+    this.#place = new IciclePlace(this, MOST_CRUMBS, view);
     view.root.append(h("div.tfp-fill", this.#toolbar(), this.#place.element, this.#place.legend));
     const select = () => {
       if (this.#model.select(link.selection)) this.#place.draw();
@@ -231,14 +215,9 @@ class ScopeIcicle implements IcicleSource {
       this.#model.part = part;
       this.#compute();
     };
-    return h(
-      "div.bar",
-      this.#place.crumbs,
-      this.#place.say,
-      h("span.sp"),
-      whereSwitch(data.meta.op_device, setWhere, signal),
-      phases.has("backward") && segmented("Part of the step", parts, "all", setPart, signal),
-    );
+    const where = whereSwitch(data.meta.op_device, setWhere, signal);
+    const part = phases.has("backward") && segmented("Part of the step", parts, "all", setPart, signal);
+    return h("div.bar", this.#place.crumbs, this.#place.say, h("span.sp"), where, part);
   }
 
   #compute(): void {
@@ -248,11 +227,8 @@ class ScopeIcicle implements IcicleSource {
 
   scene() {
     const model = this.#model;
-    return {
-      times: model.times,
-      psOf: (op: number) => model.opPs(op),
-      lookOf: (cell: Cell) => cellLook(model, cell),
-    };
+    const lookOf = (cell: Cell) => cellLook(model, cell);
+    return { times: model.times, psOf: (op: number) => model.opPs(op), lookOf };
   }
 
   nothing(): string {
@@ -280,14 +256,6 @@ class ScopeIcicle implements IcicleSource {
     const ops = row === model.top ? [] : opsUnder(model.tree, row).filter((op) => model.opPs(op) > 0);
     model.select(ops.map(model.opName));
     this.view.link.setSelection([...model.selected]);
-  }
-
-  hasSelection(): boolean {
-    return this.view.link.selection.length > 0;
-  }
-
-  onClear(): void {
-    this.view.link.setSelection([]);
   }
 
   onHover(cell: Cell | null, zoom: number): Tip | null {

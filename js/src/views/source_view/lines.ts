@@ -1,6 +1,6 @@
 /** The heat of files, lines and buckets in the linked range, what is chosen of it, and its CSV. */
 
-import type { Scope } from "../../data/columns";
+import { groupBy, type Scope } from "../../data/columns";
 import { CATEGORIES } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
 import { opColors } from "../../model/colors";
@@ -75,15 +75,9 @@ export class Gutter {
   }
 
   show(heat: Heat | undefined, scale: HeatScale): void {
-    if (heat === undefined) {
-      this.#bar.replaceChildren();
-      this.#ms.textContent = "";
-      this.#share.textContent = "";
-      return;
-    }
-    this.#bar.replaceChildren(...heatBar(heat, scale.maxPs));
-    this.#ms.textContent = formatMsNumber(heat.selfPs);
-    this.#share.textContent = shareText(heat.selfPs / scale.wholePs);
+    this.#bar.replaceChildren(...(heat ? heatBar(heat, scale.maxPs) : []));
+    this.#ms.textContent = heat ? formatMsNumber(heat.selfPs) : "";
+    this.#share.textContent = heat ? shareText(heat.selfPs / scale.wholePs) : "";
   }
 }
 
@@ -128,9 +122,7 @@ export function countText(heat: Heat, scale: HeatScale): string {
 const N_TIP_OPS = 4;
 
 export function tipLines(heat: Heat, scale: HeatScale): string[] {
-  const ops = heat.ops.slice(0, N_TIP_OPS).map(({ op, ps }) => {
-    return `${shortName(scale.opName(op))} · ${formatTime(ps)}`;
-  });
+  const ops = heat.ops.slice(0, N_TIP_OPS).map(({ op, ps }) => `${shortName(scale.opName(op))} · ${formatTime(ps)}`);
   const more = heat.ops.length - ops.length;
   if (more > 0) ops.push(`${formatCount(more)} smaller`);
   return [phaseText(heat), countText(heat, scale), ...ops].filter(Boolean);
@@ -187,7 +179,7 @@ export class SourceModel {
   known = "";
   #nSteps: number | null = null;
   readonly #titles: readonly string[];
-  readonly #idsByName = new Map<string, number[]>();
+  readonly #idsByName: ReadonlyMap<string, number[]>;
   /** Entries of the line or bucket that was picked here. */
   #picked: ReadonlySet<number> = new Set();
   readonly opName = (op: number) => opName(this.view.data.meta, op);
@@ -205,12 +197,7 @@ export class SourceModel {
       phase: (places.columns.line_phase as Uint8Array | undefined) ?? [],
       categoryOf: opColors(data.meta).categoryOf,
     };
-    data.meta.op_name.forEach((id, op) => {
-      const name = data.meta.names[id];
-      const ops = this.#idsByName.get(name);
-      if (ops === undefined) this.#idsByName.set(name, [op]);
-      else ops.push(op);
-    });
+    this.#idsByName = groupBy(data.meta.op_name.keys(), (op) => data.meta.names[data.meta.op_name[op]]);
   }
 
   get scope(): Scope {
@@ -236,11 +223,15 @@ export class SourceModel {
     return { maxPs, wholePs: this.heat.wholePs, nSteps: this.#nSteps, opName: this.opName };
   }
 
+  /** All lines and buckets. */
+  get #heats(): readonly Heat[] {
+    return [...this.heat.files.flatMap(({ lines }) => [...lines.values()]), ...this.heat.buckets];
+  }
+
   /** Whether times of several threads may add up. */
   get sumsThreads(): boolean {
     if (this.where === "device") return false;
-    const lines = [...this.heat.files.flatMap(({ lines: own }) => [...own.values()]), ...this.heat.buckets];
-    return lines.some(({ ops }) => ops.some(({ op }) => this.sideOf(op) === "host"));
+    return this.#heats.some(({ ops }) => ops.some(({ op }) => this.sideOf(op) === "host"));
   }
 
   titleOf(file: number): string {
@@ -276,12 +267,10 @@ export class SourceModel {
 
   /** Categories in the order of stacks, and whether any gradient is among them: the legend. */
   get used(): { readonly categories: readonly string[]; readonly hasBackward: boolean } {
-    const all: readonly Heat[] = [...this.heat.files.flatMap(({ lines }) => [...lines.values()]), ...this.heat.buckets];
+    const all = this.#heats;
     const used = new Set(all.flatMap(({ parts }) => parts.map(({ category }) => category)));
-    return {
-      categories: CATEGORIES.filter((category) => used.has(category)),
-      hasBackward: all.some(({ backwardPs }) => backwardPs > 0),
-    };
+    const hasBackward = all.some(({ backwardPs }) => backwardPs > 0);
+    return { categories: CATEGORIES.filter((category) => used.has(category)), hasBackward };
   }
 
   isBackward(op: number): boolean {
@@ -319,12 +308,10 @@ export class SourceModel {
     const isSelected = (heat: Heat) => this.isSelected(heat);
     const line = lines.find(isPicked) ?? (buckets.some(isPicked) ? undefined : lines.find(isSelected));
     const bucket = line === undefined ? (buckets.find(isPicked) ?? buckets.find(isSelected)) : undefined;
-    if (bucket !== undefined) return { title: bucket.bucket, heat: bucket, note: bucketNote(bucket.bucket) };
+    const of = (one: BucketHeat) => ({ title: one.bucket, heat: one, note: bucketNote(one.bucket) });
+    if (bucket !== undefined) return of(bucket);
     const shown = line ?? hottestLine(this.shownFile);
-    if (shown === undefined) {
-      const largest = buckets[0];
-      return largest && { title: largest.bucket, heat: largest, note: bucketNote(largest.bucket) };
-    }
+    if (shown === undefined) return buckets[0] && of(buckets[0]);
     const title = line === undefined ? `Line ${shown.line}, the hottest` : `Line ${shown.line}`;
     const functions = shown.functions.join(", ");
     return { title, heat: shown, note: functions === "" ? "" : `in ${functions}` };

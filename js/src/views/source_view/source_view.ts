@@ -1,5 +1,6 @@
 /** The reader's code with its time beside it. */
 
+import type { Link } from "../../data/link";
 import { CATEGORY_LABELS, type TraceMeta } from "../../data/meta";
 import { ranOps } from "../../data/one_host";
 import { cutNames, shortestSuffixes } from "../../model/names";
@@ -17,8 +18,21 @@ import {
 } from "../../model/source";
 import { aStep, csvOf, formatAmount, formatPercent, formatTime, plural } from "../../model/text";
 import { type Where, whereSwitch } from "../../ui/controls";
-import { button, download, emptyState, h, noOps, on, onKeys, setAria, textFits, watchSize } from "../../ui/dom";
-import { createTip, type TipBox } from "../../ui/plot";
+import {
+  button,
+  download,
+  emptyState,
+  h,
+  noOps,
+  on,
+  onKeys,
+  say,
+  selectBox,
+  setAria,
+  textFits,
+  watchSize,
+} from "../../ui/dom";
+import { TipBox } from "../../ui/plot";
 import { categorySwatch, legendEntry } from "../../ui/share_bar";
 import { OVER_THREADS } from "../../ui/table";
 import { follow, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
@@ -74,8 +88,12 @@ export class CodeList {
     const children: HTMLElement[] = [];
     const width = String(Math.max(...shown, 0)).length;
     let before = 0;
+    const skip = (next: number) => {
+      const words = next - before === 2 ? `line ${before + 1} left out` : `lines ${before + 1} to ${next - 1} left out`;
+      children.push(h("div.gap", words));
+    };
     for (const line of shown) {
-      if (line > before + 1 && (before > 0 || code.has(1))) children.push(h("div.gap", skipped(before, line)));
+      if (line > before + 1 && (before > 0 || code.has(1))) skip(line);
       const gutter = new Gutter();
       const number = h("span.no", { style: { "min-width": `${Math.max(3, width)}ch` } }, String(line));
       const element = h("div.ln", { "data-line": line }, gutter.element, number, h("span.tx", code.get(line) ?? ""));
@@ -83,8 +101,8 @@ export class CodeList {
       children.push(element);
       before = line;
     }
-    if (code.size > 0 && before < Math.max(...code.keys()) && shown.length < code.size)
-      children.push(h("div.gap", skipped(before, Math.max(...code.keys()) + 1)));
+    const last = Math.max(...code.keys());
+    if (code.size > 0 && before < last && shown.length < code.size) skip(last + 1);
     this.element.replaceChildren(...children);
   }
 
@@ -205,10 +223,6 @@ function chooseLines(code: ReadonlyMap<number, string>, hot: Iterable<number>): 
   });
 }
 
-function skipped(before: number, next: number): string {
-  return next - before === 2 ? `line ${before + 1} left out` : `lines ${before + 1} to ${next - 1} left out`;
-}
-
 interface ElseRow {
   readonly heat: Heat;
   readonly text: string;
@@ -242,25 +256,27 @@ class ElseList {
   #rows: readonly { element: HTMLButtonElement; row: ElseRow }[] = [];
 
   constructor(
-    readonly onPick: (row: ElseRow) => void,
+    onPick: (row: ElseRow) => void,
     onHover: (row: ElseRow | null, element: HTMLElement | null) => void,
     signal: AbortSignal,
   ) {
-    const rowOf = (target: EventTarget | null) => {
-      const element = target instanceof Element ? target.closest("button") : null;
-      return this.#rows.find((one) => one.element === element);
+    const hover = (target: EventTarget | null) => {
+      const found = this.#rowOf(target);
+      onHover(found?.row ?? null, found?.element ?? null);
     };
     on(this.element, signal, {
       click: (event) => {
-        const found = rowOf(event.target);
-        if (found !== undefined) this.onPick(found.row);
+        const found = this.#rowOf(event.target);
+        if (found !== undefined) onPick(found.row);
       },
-      pointerover: (event) => {
-        const found = rowOf(event.target);
-        onHover(found?.row ?? null, found?.element ?? null);
-      },
-      pointerleave: () => onHover(null, null),
+      pointerover: (event) => hover(event.target),
+      pointerleave: () => hover(null),
     });
+  }
+
+  #rowOf(target: EventTarget | null) {
+    const element = target instanceof Element ? target.closest("button") : null;
+    return this.#rows.find((one) => one.element === element);
   }
 
   show(rows: readonly ElseRow[], scale: HeatScale): void {
@@ -269,16 +285,11 @@ class ElseList {
     this.#rows = rows.map((row) => {
       const gutter = new Gutter();
       gutter.show(row.heat, scale);
-      const isFile = "file" in row.target;
-      const name = h("span", { class: isFile ? "tx file" : "tx" }, row.text);
       const what = "bucket" in row.target ? bucketNote(row.target.bucket.bucket) : "";
       const label = `${row.text}: ${costText(row.heat, scale)}`;
-      const attributes = {
-        type: "button",
-        class: "ln hot bare",
-        "aria-description": what ? `${label}. ${what}` : label,
-      };
-      const element = h("button", attributes, gutter.element, name, h("span.q", row.note));
+      const attributes = { type: "button", "aria-description": what ? `${label}. ${what}` : label };
+      const name = h("span", { class: "file" in row.target ? "tx file" : "tx" }, row.text);
+      const element = h("button.ln.hot.bare", attributes, gutter.element, name, h("span.q", row.note));
       return { element, row };
     });
     this.element.replaceChildren(...this.#rows.map(({ element }) => element));
@@ -299,12 +310,10 @@ function elseRows(
 ): ElseRow[] {
   const rows: ElseRow[] = files
     .filter(({ file }) => file !== shown)
-    .map((file) => ({
-      heat: fileTotal(file),
-      text: titleOf(file.file),
-      note: plural(file.lines.size, "line"),
-      target: { file: file.file },
-    }));
+    .map((heat) => {
+      const { file, lines } = heat;
+      return { heat: fileTotal(heat), text: titleOf(file), note: plural(lines.size, "line"), target: { file } };
+    });
   for (const bucket of buckets)
     rows.push({ heat: bucket, text: bucket.bucket, note: plural(bucket.ops.length, "op"), target: { bucket } });
   return rows.sort((a, b) => b.heat.selfPs - a.heat.selfPs);
@@ -333,15 +342,12 @@ class Details {
   readonly element = h("aside.tfp-line-details", { tabindex: 0, "aria-label": "The chosen line" });
 
   constructor(
-    readonly onPickOp: (name: string) => void,
-    readonly onHoverOp: (name: string) => void,
+    readonly link: Link,
     readonly signal: AbortSignal,
   ) {}
 
   show(chosen: Chosen | undefined, look: DetailsLook): void {
-    const parts: HTMLElement[] = [];
-    if (chosen !== undefined) parts.push(...this.#about(chosen, look));
-    this.element.replaceChildren(...parts, legend(look));
+    this.element.replaceChildren(...(chosen === undefined ? [] : this.#about(chosen, look)), legend(look));
   }
 
   #about({ title, heat, note }: Chosen, look: DetailsLook): HTMLElement[] {
@@ -357,10 +363,8 @@ class Details {
     const width = this.element.clientWidth || WIDE_PX;
     const room = width - PADDING_PX - (width < WIDE_PX ? NARROW_COLUMNS_PX : COLUMNS_PX);
     const cuts = cutNames(names, textFits(this.element, room));
-    const list = h("ul.tfp-line-ops");
-    rows.forEach((cost, i) => {
-      list.append(h("li", this.#op(cost, cuts.get(names[i]) ?? names[i], rows[0].ps, look)));
-    });
+    const items = rows.map((cost, i) => this.#op(cost, cuts.get(names[i]) ?? names[i], rows[0].ps, look));
+    const list = h("ul.tfp-line-ops", ...items.map((item) => h("li", item)));
     const rest = heat.ops.slice(N_OPS);
     const restPs = rest.reduce((sum, { ps }) => sum + ps, 0);
     if (rest.length > 0) list.append(h("li.q", `${plural(rest.length, "op")} more · ${formatTime(restPs)}`));
@@ -368,40 +372,36 @@ class Details {
     return parts;
   }
 
-  #op(
-    { op, ps, occurrences }: OpCost,
-    text: string,
-    mostPs: number,
-    { scale, categoryOf, isBackward, sideOf, selection }: DetailsLook,
-  ): HTMLElement {
+  #op({ op, ps, occurrences }: OpCost, text: string, mostPs: number, look: DetailsLook): HTMLElement {
+    const { scale, categoryOf, isBackward, sideOf, selection } = look;
     const name = scale.opName(op);
     const bar = heatPiece(categoryOf(op), isBackward(op), mostPs > 0 ? ps / mostPs : 0);
     const each = scale.nSteps === null ? "" : " a step";
     const title = `${name}\n${plural(occurrences, "run")}${each} on the ${sideOf(op)}, ${formatTime(ps)}${each}`;
     const pressed = String(selection.length === 1 && selection[0] === name);
     const attributes = { title, "data-op-name": name, "aria-pressed": pressed, class: "bare" };
-    const count = h("span.q.n", `× ${formatAmount(occurrences)}`);
+    const count = h("span.q.n.opt", `× ${formatAmount(occurrences)}`);
     const cells = [h("span.name.cut", text), count, h("span.bx", bar), h("span.v", formatTime(ps))];
-    const element = button("", () => this.onPickOp(name), this.signal, attributes, ...cells);
-    on(element, this.signal, { pointerenter: () => this.onHoverOp(name), pointerleave: () => this.onHoverOp("") });
+    const pick = () => toggleSelection(this.link, [name]);
+    const element = button("", pick, this.signal, attributes, ...cells);
+    const pointerenter = () => this.link.setHover(name);
+    on(element, this.signal, { pointerenter, pointerleave: () => this.link.setHover("") });
     return element;
   }
 }
 
 /** Last parts of the ops' paths, as many as tell them apart; of an iterator its own name. */
 function labels(names: readonly string[]): string[] {
-  return shortestSuffixes(
-    names.map((name) => name.replace(WRAPPER, "").split(name.startsWith("Iterator::") ? "::" : "/")),
-    "/",
-  );
+  const parts = names.map((name) => name.replace(WRAPPER, "").split(name.startsWith("Iterator::") ? "::" : "/"));
+  return shortestSuffixes(parts, "/");
 }
 
 function legend({ categories, hasBackward }: DetailsLook): HTMLElement {
-  const box = h("div.tfp-line-legend");
-  for (const category of categories)
-    box.append(legendEntry(categorySwatch(category), (CATEGORY_LABELS[category] ?? category).toLowerCase()));
-  if (hasBackward) box.append(legendEntry(h("i.sw.bw", { style: "--c:var(--ink-2)" }), "backward"));
-  return box;
+  const keys = categories.map((category) =>
+    legendEntry(categorySwatch(category), (CATEGORY_LABELS[category] ?? category).toLowerCase()),
+  );
+  if (hasBackward) keys.push(legendEntry(h("i.sw.bw", { style: "--c:var(--ink-2)" }), "backward"));
+  return h("div.tfp-line-legend", ...keys);
 }
 
 const SAMPLES_TITLE =
@@ -414,7 +414,7 @@ class SourceView {
   readonly #else: ElseList;
   readonly #details: Details;
   readonly #say = h("span.tfp-say.q", { role: "status" });
-  readonly #select = h("select", { "aria-label": "File or cell" });
+  readonly #select: HTMLSelectElement;
   readonly #head = h("div.tfp-code-head");
   readonly #left = h("div.tfp-code-side");
   readonly #tip: TipBox;
@@ -422,35 +422,21 @@ class SourceView {
 
   constructor(readonly view: TraceView) {
     const { signal, link } = view;
+    this.#select = selectBox("File or cell", signal, (file) => this.#open(Number(file)));
     this.#model = new SourceModel(view);
     this.#model.select(link.selection);
     this.#scale = this.#model.scale([]);
-    this.#code = new CodeList(
-      {
-        onPick: (line) => this.#pick(line),
-        onHover: (line, row) => this.#hover(line, line === null ? "" : `Line ${line.line}`, row),
-      },
-      signal,
-    );
-    this.#else = new ElseList(
-      (row) => this.#pickElse(row),
-      (row, element) => this.#hover(row?.heat ?? null, row?.text ?? "", element),
-      signal,
-    );
-    this.#details = new Details(
-      (name) => toggleSelection(link, [name]),
-      (name) => link.setHover(name),
-      signal,
-    );
+    const onHover = (line: LineHeat | null, row: HTMLElement | null) =>
+      this.#hover(line, line === null ? "" : `Line ${line.line}`, row);
+    this.#code = new CodeList({ onPick: (line) => this.#pick(line), onHover }, signal);
+    const onElse = (row: ElseRow | null, element: HTMLElement | null) =>
+      this.#hover(row?.heat ?? null, row?.text ?? "", element);
+    this.#else = new ElseList((row) => this.#pickElse(row), onElse, signal);
+    this.#details = new Details(link, signal);
     this.#left.append(this.#head, this.#code.element, this.#else.element);
-    this.#tip = createTip(this.#left);
-    const split = h(
-      "div",
-      { class: this.#model.hasSamples ? "tfp-code-split sampled" : "tfp-code-split" },
-      this.#left,
-      this.#details.element,
-    );
-    view.root.append(h("div.tfp-fill", this.#toolbar(), split));
+    this.#tip = new TipBox(this.#left);
+    const look = this.#model.hasSamples ? "div.tfp-code-split.sampled" : "div.tfp-code-split";
+    view.root.append(h("div.tfp-fill", this.#toolbar(), h(look, this.#left, this.#details.element)));
     this.#listen();
     this.#compute();
   }
@@ -464,42 +450,30 @@ class SourceView {
     follow(this.view, { compute: () => this.#compute(), select: () => this.#followSelection(true), hover });
     // The names of ops are cut to the width of the pane, which a hidden one has not.
     let width = 0;
-    watchSize(
-      this.#details.element,
-      (now: number) => {
-        if (Math.round(now) !== width) this.#followSelection(false);
-        width = Math.round(now);
-      },
-      signal,
-    );
+    watchSize(this.#details.element, signal, (now) => {
+      if (Math.round(now) !== width) this.#followSelection(false);
+      width = Math.round(now);
+    });
     // A list that is hidden cannot be scrolled.
     let isPlaced = false;
-    watchSize(
-      this.#code.element,
-      () => {
-        if (!isPlaced) this.#revealHottest();
-        isPlaced = true;
-        if (link.selection.length > 0) this.#followSelection(true);
-      },
-      signal,
-    );
+    watchSize(this.#code.element, signal, () => {
+      if (!isPlaced) this.#revealHottest();
+      isPlaced = true;
+      if (link.selection.length > 0) this.#followSelection(true);
+    });
   }
 
   #toolbar(): HTMLElement {
     const { signal, data } = this.view;
-    on(this.#select, signal, { change: () => this.#open(Number(this.#select.value)) });
     const setWhere = (where: Where) => {
       this.#model.where = where;
       this.#compute();
     };
-    return h(
-      "div.bar",
-      this.#select,
-      this.#say,
-      h("span.sp"),
-      whereSwitch(data.meta.op_device, setWhere, signal),
-      button("CSV", () => this.#save(), signal, { title: "Save every line and bucket, with full precision" }),
-    );
+    const save = button("CSV", () => this.#save(), signal, {
+      title: "Save every line and bucket, with full precision",
+    });
+    const where = whereSwitch(data.meta.op_device, setWhere, signal);
+    return h("div.bar", this.#select, this.#say, h("span.sp"), where, save);
   }
 
   #compute(): void {
@@ -538,9 +512,7 @@ class SourceView {
     const { data } = this.view;
     const about = ` · ${describeRange(data.meta, data.table("steps"), model.scope)}`;
     const parts = [coverage(model.heat), model.known, model.sumsThreads ? OVER_THREADS : ""];
-    const said = parts.filter(Boolean).join(" · ");
-    this.#say.replaceChildren(said, h("span.tfp-about", about));
-    this.#say.title = this.#say.textContent ?? "";
+    say(this.#say, parts.filter(Boolean).join(" · "), h("span.tfp-about", about));
     this.#followSelection(false);
   }
 
@@ -565,10 +537,8 @@ class SourceView {
     const option = (file: number, note: string) =>
       h("option", { value: file }, `${this.#model.titleOf(file)} · ${note}`);
     const options = heat.files.map(({ file, selfPs }) => option(file, share(selfPs)));
-    files.forEach((_, file) => {
-      if (!hot.has(file)) options.push(option(file, "no op"));
-    });
-    this.#select.replaceChildren(...options);
+    const others = files.flatMap((_, file) => (hot.has(file) ? [] : [option(file, "no op")]));
+    this.#select.replaceChildren(...options, ...others);
     this.#select.value = String(shown);
   }
 
@@ -628,11 +598,9 @@ function noLines(meta: TraceMeta, signal: AbortSignal): HTMLElement {
 export const sourceView: TraceBuilder = {
   name: "source_view",
   build(view) {
-    const { data, signal } = view;
-    const hasOps = ranOps(data.table);
-    const hasLines = (data.meta.source_files ?? []).length > 0;
-    if (!hasOps) view.root.append(noOps(data.meta, signal));
-    else if (!hasLines) view.root.append(noLines(data.meta, signal));
+    const { data, signal, root } = view;
+    if (!ranOps(data.table)) root.append(noOps(data.meta, signal));
+    else if (!data.meta.source_files?.length) root.append(noLines(data.meta, signal));
     else new SourceView(view);
   },
   needs: ["source_files", "source_lines", "source_samples", "op_places", "steps", "step_totals"],

@@ -24,11 +24,11 @@ import {
   type Chart,
   colorAxes,
   createChart,
-  createTip,
   drawLabels,
   type PlotLabel,
   setTicks,
   type Tip,
+  TipBox,
   watchPlot,
 } from "../../ui/plot";
 import { chooseRange, type TraceBuilder, type TraceView } from "../../ui/view";
@@ -207,6 +207,7 @@ export function lowestRun(heights: ArrayLike<number>, n: number): number {
   return best;
 }
 
+const ALWAYS = () => true;
 const NO_STEPS_REASON =
   "Nothing in this capture repeats like a training step: no step marker, no repeated traced function, no iterator call. Mark the steps of your loop:";
 
@@ -228,23 +229,14 @@ class StepChart {
     const { signal, data, link } = view;
     this.#steps = data.table("steps") ?? EMPTY_TABLE;
     this.#bars = stepBars(this.#steps, data.meta.categories, MAX_BARS);
-    this.#plot = h("div.tfp-plot", {
-      tabindex: 0,
-      role: "slider",
-      "aria-label": summary(data.meta, this.#steps.n),
-      "aria-valuemin": 0,
-      "aria-valuemax": this.#steps.n - 1,
-    });
+    this.#plot = h("div.tfp-plot", { tabindex: 0, role: "slider", "aria-valuemin": 0 });
+    this.#describe();
     const isInferred = this.#steps.n > 0 && numbers(this.#steps, "source")[0] === 1;
     const head = h("span", h("b", "Every step"), isInferred ? ", ms · inferred, not marked" : ", ms");
     view.root.append(h("div.tfp-h", head, h("span", "click a bar: that step · drag: a range")), this.#plot);
     const update = paced(() => this.#showRange(), signal);
     // The chart draws itself anew for the wash, which takes it as long as a frame: that waits until a drag rests.
-    const wash = paced(
-      () => this.#showWash(),
-      signal,
-      () => true,
-    );
+    const wash = paced(() => this.#showWash(), signal, ALWAYS);
     const onRange = () => {
       update();
       wash();
@@ -253,6 +245,11 @@ class StepChart {
     link.on("step", update, signal);
     data.onTables(() => this.#read(), signal, ["steps"]);
     onKeys(this.#plot, signal, (event) => this.#key(event)); // which can have the focus before its bars are drawn
+  }
+
+  #describe(): void {
+    this.#plot.setAttribute("aria-label", summary(this.view.data.meta, this.#steps.n));
+    this.#plot.setAttribute("aria-valuemax", String(this.#steps.n - 1));
     this.#sayStep();
   }
 
@@ -264,34 +261,29 @@ class StepChart {
     this.#bars = stepBars(steps, data.meta.categories, MAX_BARS);
     this.#anchor = -1;
     this.#choice = null;
-    this.#plot.setAttribute("aria-label", summary(data.meta, steps.n));
-    this.#plot.setAttribute("aria-valuemax", String(steps.n - 1));
-    this.#sayStep();
+    this.#describe();
     this.#draw();
   }
 
   async build(): Promise<void> {
     const { view } = this;
-    const tip = createTip(this.#plot);
+    const tip = new TipBox(this.#plot);
     this.#chart = await createChart(view, this.#plot);
     this.#plot.append(this.#edges, this.#labels);
     this.#redraw = inFrame(() => this.#draw(), view.signal);
     view.onTheme(this.#redraw);
-    watchSize(this.#plot, this.#redraw, view.signal);
-    watchPlot(
-      this.#plot,
-      {
-        onHover: (x) => this.#hover(x, tip),
-        onLeave: () => {
-          tip.hide();
-          this.#chart?.get("hover").setv({ visible: false });
-        },
-        onClick: (x) => this.#click(x),
-        onDrag: (x0, x1) => this.#drag(x0, x1),
-        onDragEnd: (x0, x1) => this.#drag(x0, x1),
+    watchSize(this.#plot, view.signal, this.#redraw);
+    const drag = (x0: number, x1: number) => this.#drag(x0, x1);
+    watchPlot(this.#plot, view.signal, {
+      onHover: (x) => this.#hover(x, tip),
+      onLeave: () => {
+        tip.hide();
+        this.#chart?.get("hover").setv({ visible: false });
       },
-      view.signal,
-    );
+      onClick: (x) => this.#click(x),
+      onDrag: drag,
+      onDragEnd: drag,
+    });
     this.#draw();
   }
 
@@ -379,27 +371,21 @@ class StepChart {
       if (this.view.link.timeRange !== null) chooseRange(this.view.link, null);
       else this.#plot.blur();
     } else {
-      const move = {
-        ArrowRight: 1,
-        ArrowUp: 1,
-        ArrowLeft: -1,
-        ArrowDown: -1,
-        Home: -this.#steps.n,
-        End: this.#steps.n,
-      }[event.key];
+      const { n } = this.#steps;
+      const move = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, Home: -n, End: n }[event.key];
       if (move === undefined) return false;
-      const clamp = (row: number) => Math.max(0, Math.min(this.#steps.n - 1, row));
+      const clamp = (row: number) => Math.max(0, Math.min(n - 1, row));
       if (chosen === null) this.#anchor = -1;
       const anchor = this.#anchor >= 0 ? this.#anchor : (chosen?.[0] ?? 0);
       const head = chosen === null ? -1 : chosen[0] === anchor ? chosen[1] : chosen[0];
-      const next = clamp(head < 0 ? (move > 0 ? 0 : this.#steps.n - 1) : head + move);
+      const next = clamp(head < 0 ? (move > 0 ? 0 : n - 1) : head + move);
       this.#anchor = event.shiftKey && chosen !== null ? anchor : next;
       this.#choose(this.#anchor, next);
     }
     return true;
   }
 
-  #hover(px: number, tip: ReturnType<typeof createTip>): void {
+  #hover(px: number, tip: TipBox): void {
     const bar = barOf(this.#bars, this.#rowAt(px, 0));
     this.#chart?.get("hover").setv({ left: bar, right: bar + 1, visible: true });
     tip.show(px, 14, barTip(this.view.data.meta, this.#bars, bar));

@@ -31,7 +31,7 @@ import {
   plural,
 } from "../../model/text";
 import { isInDashboard, SHOW_VIEW } from "../../ui/controls";
-import { button, type Child, copyButton, h, svg, toggle } from "../../ui/dom";
+import { button, type Child, copyButton, h, svg, titledAlike, toggle } from "../../ui/dom";
 import type { TimelineState } from "./state";
 
 const MAX_COMPILED = 5;
@@ -56,7 +56,6 @@ export class Details {
     readonly pane: HTMLElement,
     readonly live: HTMLElement,
     readonly state: TimelineState,
-    readonly signal: AbortSignal,
   ) {}
 
   /** Brings the pane up to date; cheap when the selection, the range and the data are as before. */
@@ -134,7 +133,7 @@ export class Details {
       step >= 0 && !isInstant ? ` · ${formatPercent(duration / (steps.end[step] - steps.start[step]))} of step` : "";
     this.live.textContent = `Selected ${name}, ${formatLength(duration)}${step >= 0 ? `, ${stepWords(meta.step_names, step)}` : ""}`;
     const rows: Pair[] = [
-      ["type", ...typeOf(state, event, this.signal)],
+      ["type", ...typeOf(state, event)],
       ...(op < 0 ? [] : [["kernel", shortName(own)] as const]),
       ["duration", h("b", formatLength(duration)), share],
       ...(isInstant ? [] : [["self", formatTime(events.self[event])] as const]),
@@ -144,14 +143,14 @@ export class Details {
     const line = events.lineOf(event);
     rows.push(["thread", h("span", { title: meta.lines[line].name }, state.lineNames[line])]);
     const key = events.keyOf(event);
-    this.#inRange = () => sameSlices(state, key, event, this.signal);
+    this.#inRange = () => sameSlices(state, key, event);
     this.#arrowsPlace = h("div");
     this.pane.replaceChildren(
       ...(op < 0 ? title(own) : [h("h2", name), fullName(own)]),
       this.#moves(own),
       keyValues(rows),
       this.#placeFor(this.#inRange()),
-      ...originRows(state, event, this.signal),
+      ...originRows(state, event),
       ...this.#compiled(event),
       this.#arrowsPlace,
       this.#placeFor(insideRows(state, event)),
@@ -163,29 +162,25 @@ export class Details {
 
   /** Neighbours on the row and of the same op, for those who do not use keys. */
   #moves(name: string): HTMLElement {
-    const { state, signal } = this;
-    const step = (text: string, label: string, go: () => void) =>
-      button(text, go, signal, { title: label, "aria-label": label });
-    return h(
-      "div.tl-moves",
-      h(
-        "span",
-        step("◂", "Previous slice of the row  Shift + ←", () => alongRow(state, -1)),
-        " row ",
-        step("▸", "Next slice of the row  Shift + →", () => alongRow(state, 1)),
-      ),
-      h(
-        "span",
-        step("◂", "Previous slice of the same op  [", () => toSameOp(state, -1)),
-        " same op ",
-        step("▸", "Next slice of the same op  ]", () => toSameOp(state, 1)),
-      ),
-      copyButton("Copy", () => name, signal),
-    );
+    const { state } = this;
+    const { signal } = state;
+    const step = (text: string, label: string, go: () => void) => button(text, go, signal, titledAlike(label));
+    const rows = [
+      step("◂", "Previous slice of the row  Shift + ←", () => alongRow(state, -1)),
+      " row ",
+      step("▸", "Next slice of the row  Shift + →", () => alongRow(state, 1)),
+    ];
+    const ops = [
+      step("◂", "Previous slice of the same op  [", () => toSameOp(state, -1)),
+      " same op ",
+      step("▸", "Next slice of the same op  ]", () => toSameOp(state, 1)),
+    ];
+    const copy = copyButton("Copy", () => name, signal);
+    return h("div.tl-moves", h("span", ...rows), h("span", ...ops), copy);
   }
 
   #showArrows(event: number) {
-    this.#arrowsPlace?.replaceChildren(...flowRows(this.state, event, this.signal));
+    this.#arrowsPlace?.replaceChildren(...flowRows(this.state, event));
   }
 
   /** An op that another view selected: how often and how long, and the way to its longest slice. */
@@ -193,9 +188,8 @@ export class Details {
     const { state } = this;
     const { link, meta, selectedIds } = state;
     this.live.textContent = `Selected ${link.selection.join(", ")}`;
-    const children: Node[] = [
-      ...title(link.selection.length === 1 ? link.selection[0] : plural(link.selection.length, "op")),
-    ];
+    const { selection } = link;
+    const children: Node[] = title(selection.length === 1 ? selection[0] : plural(selection.length, "op"));
     const drawn = selectedIds.filter((id) => state.isDrawn(id));
     const say = (text: string) => children.push(h("p.q", text));
     const cut = drawn.length > MAX_IDS ? `; ${MAX_IDS} of ${drawn.length} are listed` : "";
@@ -203,10 +197,8 @@ export class Details {
     else if (drawn.length > 0 && drawn.length < selectedIds.length)
       say(`XLA compiled it together with other ops. Marked are the slices with a share of it${cut}:`);
     const shown = [...(drawn.length > 0 ? drawn : selectedIds)].slice(0, MAX_IDS);
-    const figures = () =>
-      all(
-        shown.map((id) => named(selectedIds.length > 1 ? meta.names[id] : "", sameSlices(state, id, -1, this.signal))),
-      );
+    const nameOf = (id: number) => (selectedIds.length > 1 ? meta.names[id] : "");
+    const figures = () => all(shown.map((id) => named(nameOf(id), sameSlices(state, id, -1))));
     if (selectedIds.length > 0) {
       this.#inRange = figures;
       children.push(this.#placeFor(figures()));
@@ -223,7 +215,7 @@ export class Details {
     const rows = found.slice(0, MAX_COMPILED).map(({ op, ratio }): Pair => {
       const name = meta.names[meta.op_name[op]];
       const go = () => link.setSelection([name]);
-      return [formatPercent(ratio), button(shortName(name), go, this.signal, { class: "link", title: name })];
+      return [formatPercent(ratio), button(shortName(name), go, this.state.signal, { class: "link", title: name })];
     });
     const cut = found.length > rows.length ? ` (${rows.length} of ${found.length})` : "";
     return [heading(`Compiled from${cut}`), keyValues(rows)];
@@ -267,12 +259,12 @@ function all(fillings: readonly Filling[]): Filling {
   return { element: h("div", ...fillings.map(({ element }) => element)), step };
 }
 
-function typeOf(state: TimelineState, event: number, signal: AbortSignal): [Node | string, string?] {
+function typeOf(state: TimelineState, event: number): [Node | string, string?] {
   const { events, meta, family } = state;
   const op = events.op[event];
   if (op < 0) return [FAMILY_LABELS[FAMILIES[family[events.name[event]]]]];
   const where = sideOf(meta, op);
-  const link = viewLink(state, meta.names[meta.op_type[op]], "op_table", signal, "Show it among all ops");
+  const link = viewLink(state, meta.names[meta.op_type[op]], "op_table", "Show it among all ops");
   return [link as Node, ` · ${where} op${meta.op_eager[op] === 1 ? ", eager" : ""}`];
 }
 
@@ -375,6 +367,17 @@ interface Filling {
   step(isOver: () => boolean): boolean;
 }
 
+/** What is filled with `parts` when `isReady` says that its figures are there; at once without that. */
+function fillingOf(parts: () => readonly Node[] = () => [], isReady: Filling["step"] = () => true): Filling {
+  const element = h("div");
+  const step = (isOver: () => boolean) => {
+    const isThere = isReady(isOver);
+    if (isThere) element.replaceChildren(...parts());
+    return isThere;
+  };
+  return { element, step };
+}
+
 /**
  * Events that count together with an event: the same side of the op, the same name, and not its copies on derived lines,
  * but of a reduced profile, which has nothing else.
@@ -387,46 +390,37 @@ function peersOf({ events, meta }: TimelineState, event: number): (other: number
 }
 
 /** How many slices of a key, how long, in the range or the whole capture; `event`: one of them, -1 for none. */
-function sameSlices(state: TimelineState, id: number, event: number, signal: AbortSignal): Filling {
+function sameSlices(state: TimelineState, id: number, event: number): Filling {
   const { events, range, selected, bounds } = state;
-  const element = h("div");
-  if (!selected) return { element, step: () => true };
-  if (!events.hasAll(range ?? bounds)) {
-    const all = markAll(state, event, signal);
-    element.append(keyValues([notKnown(range ? "in range" : "in all"), ...(all ? [all] : [])]));
-    return { element, step: () => true };
-  }
+  if (!selected) return fillingOf();
+  const all = markAll(state, event);
+  const unknown = [notKnown(range ? "in range" : "in all"), ...(all ? [all] : [])];
+  if (!events.hasAll(range ?? bounds)) return fillingOf(() => [keyValues(unknown)]);
   const counts = peersOf(state, event);
   const figures = new KeyFigures(events, selected, id, { span: range, nSteps: 0, counts, limit: 1 });
-  const step = (isOver: () => boolean) => {
-    if (!selected.isUpToDate || !figures.step(isOver)) return false;
-    element.replaceChildren(keyValues(rowsOf(state, figures, event, signal)));
-    return true;
-  };
-  return { element, step };
+  const isReady = (isOver: () => boolean) => selected.isUpToDate && figures.step(isOver);
+  return fillingOf(() => [keyValues(rowsOf(state, figures, event))], isReady);
 }
 
-function rowsOf(state: TimelineState, figures: KeyFigures, event: number, signal: AbortSignal): Pair[] {
+function rowsOf(state: TimelineState, figures: KeyFigures, event: number): Pair[] {
   const { count, totalPs, minPs, maxPs, longest } = figures;
   const { range, meta } = state;
   const more = meta.is_summed ? h("span.q", " · of the events here") : "";
   const isInstant = count > 0 && maxPs === 0;
   const total = isInstant ? (count > 1 ? "all instant" : "instant") : formatTime(totalPs);
   const rows: Pair[] = [[range ? "in range" : "in all", `${formatCount(count)} × · ${total}`, more]];
-  if (count > 1 && !isInstant) {
-    rows.push(["mean", formatTime(totalPs / count), ` · min ${formatTime(minPs)}`]);
-  }
+  if (count > 1 && !isInstant) rows.push(["mean", formatTime(totalPs / count), ` · min ${formatTime(minPs)}`]);
   if (longest >= 0 && longest !== event) {
     const go = () => goTo(state, longest);
     const title = isInstant ? "Go to the first" : "Go to the longest";
-    const link = button(formatLength(maxPs), go, signal, { class: "link", title });
+    const link = button(formatLength(maxPs), go, state.signal, { class: "link", title });
     rows.push([count === 1 ? "its slice" : isInstant ? "first" : "longest", link]);
   } else if (longest >= 0 && count > 1 && !isInstant) rows.push(["longest", "this one"]);
-  const all = markAll(state, event, signal);
+  const all = markAll(state, event);
   return all ? [...rows, all] : rows;
 }
 
-function markAll({ events, finding }: TimelineState, event: number, signal: AbortSignal): Pair | null {
+function markAll({ events, finding, signal }: TimelineState, event: number): Pair | null {
   if (event < 0) return null;
   const all = () => finding.onName(events.name[event]);
   const tip = "Search for exactly this name: mark all, count, next and previous";
@@ -441,16 +435,11 @@ function notKnown(what: string): Pair {
 /** Dots on one time axis, one a step or one a slice: is this slice usual? */
 function usualStrip(state: TimelineState, id: number, event: number): Filling {
   const { events, steps, selected } = state;
-  const element = h("div");
-  if (!selected || !events.isComplete) return { element, step: () => true };
+  if (!selected || !events.isComplete) return fillingOf();
   const counts = peersOf(state, event);
   const figures = new KeyFigures(events, selected, id, { span: null, nSteps: steps.n, counts, limit: MAX_DOTS });
-  const step = (isOver: () => boolean) => {
-    if (!selected.isUpToDate || !figures.step(isOver)) return false;
-    element.replaceChildren(...stripOf(state, figures, event));
-    return true;
-  };
-  return { element, step };
+  const isReady = (isOver: () => boolean) => selected.isUpToDate && figures.step(isOver);
+  return fillingOf(() => stripOf(state, figures, event), isReady);
 }
 
 function stripOf({ events, steps }: TimelineState, figures: KeyFigures, event: number): Node[] {
@@ -471,14 +460,11 @@ function stripOf({ events, steps }: TimelineState, figures: KeyFigures, event: n
 function insideRows(state: TimelineState, event: number): Filling {
   const { events } = state;
   const inside = new Inside(events, event);
-  const element = h("div");
-  if (!events.hasAll({ t0: events.start[event], t1: events.endOf(event) })) return { element, step: () => true };
-  const step = (isOver: () => boolean) => {
-    if (!inside.step(isOver)) return false;
-    element.replaceChildren(...barsOf(state, inside));
-    return true;
-  };
-  return { element, step };
+  if (!events.hasAll({ t0: events.start[event], t1: events.endOf(event) })) return fillingOf();
+  return fillingOf(
+    () => barsOf(state, inside),
+    (isOver) => inside.step(isOver),
+  );
 }
 
 function barsOf({ meta, family }: TimelineState, inside: Inside): Node[] {
@@ -504,14 +490,14 @@ function barsOf({ meta, family }: TimelineState, inside: Inside): Node[] {
 const MAX_FLOWS = 3;
 const ALL_KINDS = FLOW_KINDS.map(() => 1);
 
-function flowRows(state: TimelineState, event: number, signal: AbortSignal): Node[] {
+function flowRows(state: TimelineState, event: number): Node[] {
   const { events, finding } = state;
   const next = [...arrowsAt(events, event, "up", ALL_KINDS), ...arrowsAt(events, event, "down", ALL_KINDS)];
   const kinds = new Set(next.map(({ kind }) => kind));
   if (kinds.size === 0) return [];
   const up = arrowsAt(events, event, "up", finding.shownKinds);
   const down = arrowsAt(events, event, "down", finding.shownKinds);
-  const rows = [...pairsOf(state, up, "up", signal), ...pairsOf(state, down, "down", signal)];
+  const rows = [...pairsOf(state, up, "up"), ...pairsOf(state, down, "down")];
   const { arrows, nMore, nAbsent } = finding.chainOf(event);
   const notes: string[] = [];
   const nFar = arrows.filter(({ hop }) => hop > 1).length;
@@ -520,13 +506,13 @@ function flowRows(state: TimelineState, event: number, signal: AbortSignal): Nod
   if (nAbsent > 0) notes.push(`${plural(nAbsent, "end")} not here yet`);
   return [
     heading("Arrows"),
-    flowSwitch(state, signal, kinds),
+    flowSwitch(state, kinds),
     ...(rows.length > 0 ? [keyValues(rows)] : []),
     ...(notes.length > 0 ? [h("div.q.tl-note", notes.join(" · "))] : []),
   ];
 }
 
-function pairsOf(state: TimelineState, arrows: readonly Arrow[], direction: Direction, signal: AbortSignal): Pair[] {
+function pairsOf(state: TimelineState, arrows: readonly Arrow[], direction: Direction): Pair[] {
   const { events, meta } = state;
   const label = direction === "up" ? "started by" : "starts";
   const here = arrows.filter(({ from, to }) => events.has(direction === "up" ? from : to));
@@ -537,20 +523,17 @@ function pairsOf(state: TimelineState, arrows: readonly Arrow[], direction: Dire
     const thread = state.lineNames[events.lineOf(other)];
     // A number stays on the line of its unit.
     const when = waited >= 0 ? `+${formatTime(waited)}`.replace(" ", "\u00a0") : "at once";
-    const text = ` ${when} · ${thread}`;
-    const more: Child = h(
-      "span.q",
-      { title: `${FLOW_LABELS[kind]}; from the end of the one to the start of the other` },
-      text,
-    );
-    return [label, button(shortName(name), () => goTo(state, other), signal, { class: "link", title: name }), more];
+    const title = `${FLOW_LABELS[kind]}; from the end of the one to the start of the other`;
+    const more = h("span.q", { title }, ` ${when} · ${thread}`);
+    const link = { class: "link", title: name };
+    return [label, button(shortName(name), () => goTo(state, other), state.signal, link), more];
   });
   if (here.length > MAX_FLOWS) rows.push(["", h("span.q", `and ${here.length - MAX_FLOWS} more`)]);
   return rows;
 }
 
 /** A button for each kind of arrow that there is, pressed while it is drawn. */
-function flowSwitch(state: TimelineState, signal: AbortSignal, kinds: ReadonlySet<number>): HTMLElement {
+function flowSwitch(state: TimelineState, kinds: ReadonlySet<number>): HTMLElement {
   const { shownKinds } = state.finding;
   const buttons = FLOW_KINDS.flatMap((_, kind) => {
     if (!kinds.has(kind)) return [];
@@ -559,53 +542,53 @@ function flowSwitch(state: TimelineState, signal: AbortSignal, kinds: ReadonlySe
       state.invalidate();
     };
     const title = `Draw the arrows of this kind: ${FLOW_LABELS[kind]}`;
-    return [toggle(FLOW_SHORT[kind], shownKinds[kind] === 1, show, signal, { title })];
+    return [toggle(FLOW_SHORT[kind], shownKinds[kind] === 1, show, state.signal, { title })];
   });
   return h("div.tl-kinds", { role: "group", "aria-label": "Kinds of arrows that are drawn" }, ...buttons);
 }
 
 /** Rows that may come later: of a big capture the tables of places are not in the first pack. */
-function originRows(state: TimelineState, event: number, signal: AbortSignal): Node[] {
+function originRows(state: TimelineState, event: number): Node[] {
   const { trace, events } = state;
   const op = events.op[event];
   if (op < 0) return [];
   const place = h("div");
   const fill = async () => {
     await trace.data.ready(PLACE_SECTIONS);
-    const rows = [...placeRows(state, op, signal), ...memoryRows(state, event)];
+    const rows = [...placeRows(state, op), ...memoryRows(state, event)];
     if (rows.length > 0) place.replaceChildren(keyValues(rows));
   };
   trace.guard(fill)();
   return [place];
 }
 
-function placeRows(state: TimelineState, op: number, signal: AbortSignal): Pair[] {
+function placeRows(state: TimelineState, op: number): Pair[] {
   const { meta, trace } = state;
   const places = trace.data.table("op_places") ?? EMPTY_TABLE;
   if (op >= places.n) return [];
   const rows: Pair[] = [];
   const line = meta.source_lines?.[numbers(places, "line")[op]];
-  if (line) rows.push(["code", ...sourceOf(state, line, signal)]);
+  if (line) rows.push(["code", ...sourceOf(state, line)]);
   const layer = meta.layers?.[numbers(places, "layer")[op]];
-  if (layer && layer.kind !== "other") rows.push(["layer", viewLink(state, layer.layer, "layer_table", signal)]);
+  if (layer && layer.kind !== "other") rows.push(["layer", viewLink(state, layer.layer, "layer_table")]);
   return rows;
 }
 
 type SourceLine = NonNullable<TimelineState["meta"]["source_lines"]>[number];
 
-function sourceOf(state: TimelineState, line: SourceLine, signal: AbortSignal): [Child, Child?] {
+function sourceOf(state: TimelineState, line: SourceLine): [Child, Child?] {
   const file = state.meta.source_files?.[line.file];
   if (!file) return [line.bucket];
-  const link = viewLink(state, `${file.title}, line ${line.line}`, "source_view", signal, file.file);
+  const link = viewLink(state, `${file.title}, line ${line.line}`, "source_view", file.file);
   return [link, h("div.tl-code", line.code.trim())];
 }
 
 /** Text that opens a view of the dashboard around; plain where there is none. */
-function viewLink(state: TimelineState, text: string, trait: string, signal: AbortSignal, tip = ""): Child {
+function viewLink(state: TimelineState, text: string, trait: string, tip = ""): Child {
   const { root } = state.trace;
   if (!isInDashboard(root)) return tip ? h("span", { title: tip }, text) : text;
   const show = () => root.dispatchEvent(new CustomEvent(SHOW_VIEW, { bubbles: true, composed: true, detail: trait }));
-  return button(text, show, signal, { class: "link", title: tip || undefined });
+  return button(text, show, state.signal, { class: "link", title: tip || undefined });
 }
 
 /** What the op allocated while the slice ran; nothing where some of those allocations may not be here. */

@@ -1,7 +1,7 @@
 /** What a span consists of: its flame on a canvas with keys and pointer, and the table of its slices by name. */
 
 import type { Span } from "../../data/columns";
-import { FAMILIES } from "../../data/meta";
+import { FAMILIES, type LineMeta } from "../../data/meta";
 import { LabelCache } from "../../draw/frame";
 import {
   type Aggregate,
@@ -25,6 +25,7 @@ import {
   on,
   onKeys,
   readPalette,
+  say,
   segmented,
   setAria,
   sized,
@@ -63,13 +64,11 @@ export class SlicesPane {
     readonly state: TimelineState,
   ) {
     this.#aggregate = state.finding.newAggregate();
-    this.#job = new SpanJob(
-      (span) => {
-        this.#aggregate.start(span);
-        return this.#aggregate;
-      },
-      (aggregate) => this.#finish(aggregate),
-    );
+    const begin = (span: Span) => {
+      this.#aggregate.start(span);
+      return this.#aggregate;
+    };
+    this.#job = new SpanJob(begin, (aggregate) => this.#finish(aggregate));
     this.#table = this.#build();
     this.#show();
   }
@@ -174,7 +173,8 @@ export class SlicesPane {
 function columns(state: TimelineState, label: (row: NameTotals) => string): GridColumn<NameTotals>[] {
   const time = (id: string, title: string, tip: string, value: Field<NameTotals, number>, isOptional = false) =>
     numberColumn({ id, title, tip, width: 76, narrowWidth: 66, isOptional }, value, formatTime);
-  const counted = "Slices of which any part lies in the span";
+  const tip = "Slices of which any part lies in the span";
+  const count = { id: "count", title: "Count", tip, width: 66, narrowWidth: 58, isOptional: false };
   return [
     {
       id: "name",
@@ -189,11 +189,7 @@ function columns(state: TimelineState, label: (row: NameTotals) => string): Grid
         return h("span.tl-name", { title: state.meta.names[row.name] }, swatch, cut(label(row)));
       },
     },
-    numberColumn(
-      { id: "count", title: "Count", tip: counted, width: 66, narrowWidth: 58, isOptional: false },
-      "count",
-      formatCount,
-    ),
+    numberColumn(count, "count", formatCount),
     time("total", "Total", "Time of the parts that lie in the span", "totalPs"),
     time("self", "Self", "Of it, time in none of the slices inside", "selfPs"),
     time("mean", "Mean", "Of the slices as a whole, though the span cuts some", "meanPs"),
@@ -273,14 +269,12 @@ export class FlamePane {
   constructor(
     readonly root: HTMLElement,
     readonly state: TimelineState,
-    readonly signal: AbortSignal,
   ) {
+    const { signal } = state;
     this.#labels = new LabelCache(state.meta.names);
     this.#model = new FlameModel(state, () => this.#onRects());
-    this.#base = button("Selected name only", () => this.#flipBase(), signal, {
-      "aria-pressed": "false",
-      title: "Only what lies in slices of the selected name",
-    });
+    const about = { "aria-pressed": "false", title: "Only what lies in slices of the selected name" };
+    this.#base = button("Selected name only", () => this.#flipBase(), signal, about);
     const by = segmented<By>("Merge slices", BY, "thread", (value) => this.#setBy(value), signal);
     const whole = { class: "tl-out", title: "Show the whole flame" };
     const out = button("Zoom out", () => this.#zoomTo(ROOT), signal, whole);
@@ -288,7 +282,18 @@ export class FlamePane {
     this.#box.append(this.#sheet, this.#canvas);
     const place = h("div.tl-flamebox", this.#box, this.#tip.element);
     this.element = h("div.tl-pane", bar, place, this.#live);
-    this.#listen();
+    watchSize(this.#box, signal, (width) => {
+      this.#width = Math.floor(width);
+      this.#model.setWidth(this.#width);
+      state.invalidate();
+    });
+    on(this.#box, signal, {
+      scroll: () => state.invalidate(),
+      pointermove: (event) => this.#point(event),
+      pointerleave: () => this.#unpoint(),
+      click: (event) => this.#pick(this.#indexAt(event)),
+    });
+    onKeys(this.#box, signal, (event) => this.#onKey(event));
     // A canvas has no elements to find.
     Object.assign(root, { tfprofFlame: () => this.#drawn() });
   }
@@ -350,23 +355,6 @@ export class FlamePane {
     this.#zoomTo(rect.node);
   }
 
-  #listen() {
-    const { signal } = this;
-    const resize = (width: number) => {
-      this.#width = Math.floor(width);
-      this.#model.setWidth(this.#width);
-      this.state.invalidate();
-    };
-    watchSize(this.#box, resize, signal);
-    on(this.#box, signal, {
-      scroll: () => this.state.invalidate(),
-      pointermove: (event) => this.#point(event),
-      pointerleave: () => this.#unpoint(),
-      click: (event) => this.#pick(this.#indexAt(event)),
-    });
-    onKeys(this.#box, signal, (event) => this.#onKey(event));
-  }
-
   #indexAt(event: MouseEvent): number {
     const { left, top } = this.#box.getBoundingClientRect();
     const y = event.clientY - top + this.#box.scrollTop;
@@ -424,9 +412,7 @@ export class FlamePane {
       parts.push(`${plural(flame.tree.count[ROOT], "slice")}, ${formatTime(flame.tree.total[ROOT])} in all`);
     } else if (flame) parts.push("no slice in it");
     const text = parts.join(" · ");
-    if (this.#status.textContent === text) return;
-    this.#status.textContent = text;
-    this.#status.title = text;
+    if (this.#status.textContent !== text) say(this.#status, text);
   }
 
   #paint() {
@@ -515,10 +501,8 @@ class FlameModel {
     /** Called when there are other rectangles. */
     readonly onRects: () => void,
   ) {
-    this.#job = new SpanJob(
-      (span) => this.#begin(span),
-      (builder) => this.#finish(builder),
-    );
+    const begin = (span: Span) => this.#begin(span);
+    this.#job = new SpanJob(begin, (builder) => this.#finish(builder));
   }
 
   /** A part of a frame; whether there is more to do. */
@@ -547,9 +531,9 @@ class FlameModel {
   #threadNames(): string[] {
     const { meta, lineNames } = this.state;
     const isHost = (plane: number) => meta.planes[plane].kind === "host";
-    return meta.lines.map(({ plane }, id) =>
-      isHost(plane) ? lineNames[id] : `${this.#planeName(plane)} ${lineNames[id]}`,
-    );
+    const nameOf = ({ plane }: LineMeta, id: number) =>
+      isHost(plane) ? lineNames[id] : `${this.#planeName(plane)} ${lineNames[id]}`;
+    return meta.lines.map(nameOf);
   }
 
   #planeName(plane: number): string {
@@ -561,13 +545,11 @@ class FlameModel {
   #finish(builder: FlameBuilder) {
     this.flame = this.state.events.hasAll(builder.span) ? finishFlame(builder.tree) : null;
     if (this.flame) this.layout();
-    else this.#forget();
-  }
-
-  #forget() {
-    this.rects = [];
-    this.cursor = -1;
-    this.onRects();
+    else {
+      this.rects = [];
+      this.cursor = -1;
+      this.onRects();
+    }
   }
 
   setWidth(width: number) {
@@ -652,12 +634,9 @@ const FILL_MIN_PX = 3;
 const PADDING_PX = 4;
 const DIM_ALPHA = 0.4;
 
-interface FlamePicture {
+interface FlamePicture extends Readonly<Record<"width" | "height" | "scrollTop" | "cursor", number>> {
   readonly ctx: CanvasRenderingContext2D;
   readonly palette: Palette;
-  readonly width: number;
-  readonly height: number;
-  readonly scrollTop: number;
   readonly rects: readonly FlameRect[];
   readonly fills: readonly string[];
   readonly edges: readonly string[];
@@ -669,7 +648,6 @@ interface FlamePicture {
   readonly isDim: (rect: FlameRect) => boolean;
   /** Rectangles under the pointer and of the keyboard; -1 for none. */
   readonly hover: number;
-  readonly cursor: number;
 }
 
 function drawFlame(picture: FlamePicture) {

@@ -7,21 +7,18 @@ import { RULER_TOP_PX } from "../../draw/frame";
 import { type Bookmark, nextBookmark, showAll, spanOf, type TrackKey } from "../../model/arrangement";
 import { COLOR_CHOICES, type ColorBy, isColorBy, legendOf, type StepInView } from "../../model/colors";
 import { formatCount, formatInstant, formatTime, plural } from "../../model/text";
-import { button, type Child, h, on, setAria } from "../../ui/dom";
+import { button, type Child, h, on, selectBox, setAria } from "../../ui/dom";
 import type { Painter } from "./paint";
 import type { TimelineState } from "./state";
 
 const kbd = (name: string) => h("kbd", name);
 
 /** What is on screen, in words. */
-interface OnScreen {
-  readonly from: string;
-  readonly to: string;
+interface OnScreen extends Readonly<Record<"from" | "to" | "count", string>> {
   /** Length of the capture. */
   readonly whole: string;
   /** Of these times. */
   readonly unit: string;
-  readonly count: string;
   /** What happens to the others: " in this page". */
   readonly state: string;
   /** At length; "" where there is nothing to explain. */
@@ -42,7 +39,7 @@ export class Toolbar {
   readonly #state = h("span", " ");
   readonly #about = h(
     "span.q.tl-about",
-    h("span.tl-window", this.#window, this.#whole, this.#unit),
+    h("span.tl-window.fix", this.#window, this.#whole, this.#unit),
     h("span.tl-counts", this.#count, this.#state),
   );
   readonly #more: (() => Child)[] = [];
@@ -59,40 +56,22 @@ export class Toolbar {
       ...menu,
       title: "Filter tracks by name, show hidden ones (T)",
     });
-    this.bookmarksButton = button("", actions.bookmarks, signal, {
-      ...menu,
-      title: "Bookmarks and notes (Shift+B)",
-    });
+    this.bookmarksButton = button("", actions.bookmarks, signal, { ...menu, title: "Bookmarks and notes (Shift+B)" });
     this.nameBookmarks(0);
-    this.#moreButton = button("More", () => this.#openMore(), signal, menu);
+    const more = () =>
+      popover.toggle("more", this.#moreButton, "More", "dialog", ...this.#more.map((build) => build()));
+    this.#moreButton = button("More", more, signal, menu);
     this.#moreButton.hidden = true;
-    const help = button("?", actions.help, signal, {
-      class: "tl-key",
-      "aria-label": "All keys",
-      title: "All keys (?)",
-    });
-    this.element = h(
-      "div.bar",
-      h("b", "Timeline"),
-      this.mode,
-      this.#about,
-      this.find,
-      fit,
-      this.tracksButton,
-      this.bookmarksButton,
-      this.#moreButton,
-      help,
-    );
+    const about = { class: "tl-key", "aria-label": "All keys", title: "All keys (?)" };
+    const help = button("?", actions.help, signal, about);
+    const buttons = [fit, this.tracksButton, this.bookmarksButton, this.#moreButton, help];
+    this.element = h("div.bar", h("b.opt", "Timeline"), this.mode, this.#about, this.find, ...buttons);
   }
 
   /** Adds something to the panel "More": a switch, a button. It is built each time that the panel opens. */
   addMore(build: () => Child) {
     this.#more.push(build);
     this.#moreButton.hidden = false;
-  }
-
-  #openMore() {
-    this.popover.toggle("more", this.#moreButton, "More", "dialog", ...this.#more.map((build) => build()));
   }
 
   /** Says what is on screen: where room is short what the counts are about goes first, then they; the window stays. */
@@ -110,8 +89,7 @@ export class Toolbar {
 
   nameBookmarks(n: number) {
     const count = n > 0 ? ` ${n}` : "";
-    const names = [h("span.opt", `Bookmarks${count}`), h("span.short", `Marks${count}`)];
-    this.bookmarksButton.replaceChildren(...names);
+    this.bookmarksButton.replaceChildren(h("span.opt", `Bookmarks${count}`), h("span.short", `Marks${count}`));
   }
 }
 
@@ -125,7 +103,7 @@ function setText(element: HTMLElement, text: string) {
 export function keyHint(): HTMLElement {
   const optional = h("span.opt");
   optional.append(kbd("F"), " fit selection ", kbd("R"), " measure ", kbd("B"), " bookmark ");
-  const keys = h("span.keys");
+  const keys = h("span.keys.opt.fix");
   keys.append(kbd("W"), " ", kbd("S"), " zoom ", kbd("A"), " ", kbd("D"), " pan ", optional, kbd("?"), " all keys");
   return keys;
 }
@@ -146,11 +124,11 @@ export class Legend {
   constructor(
     readonly state: TimelineState,
     hint: HTMLElement,
-    readonly signal: AbortSignal,
   ) {
-    this.#select = h("select", { "aria-label": "What the colours of the slices mean" });
-    for (const { value, text } of COLOR_CHOICES) this.#select.append(h("option", { value }, text));
-    on(this.#select, signal, { change: () => this.#choose() });
+    const { board, signal } = state;
+    const options = COLOR_CHOICES.map(({ value, text }) => h("option", { value }, text));
+    const choose = (by: string) => isColorBy(by) && board.setColorBy(by);
+    this.#select = selectBox("What the colours of the slices mean", signal, choose, ...options);
     const label = h("label", "Colour: ", this.#select);
     this.element = h("div.tl-foot", label, this.#entries, h("span.sp"), hint);
     atEnd(signal, () => clearTimeout(this.#timer));
@@ -159,10 +137,6 @@ export class Legend {
   next() {
     const at = COLOR_CHOICES.findIndex(({ value }) => value === this.state.tracks.colorBy);
     this.state.board.setColorBy(COLOR_CHOICES[(at + 1) % COLOR_CHOICES.length].value);
-  }
-
-  #choose() {
-    if (isColorBy(this.#select.value)) this.state.board.setColorBy(this.#select.value);
   }
 
   update() {
@@ -229,10 +203,7 @@ export class Popover {
   ) {
     this.element.hidden = true;
     home.append(this.element);
-    on(this.element, signal, {
-      keydown: (event) => this.#onKey(event),
-      focusout: (event) => this.#onLeave(event),
-    });
+    on(this.element, signal, { keydown: (event) => this.#onKey(event), focusout: (event) => this.#onLeave(event) });
     on(home.ownerDocument, signal, { pointerdown: (event) => this.#onPress(event) }, { capture: true });
   }
 
@@ -247,10 +218,7 @@ export class Popover {
 
   /** Opens with `content` at the element, or at a place in it; a second call from the same opener closes. */
   toggle(key: string, opener: HTMLElement, label: string, role: "dialog" | "menu", ...content: Child[]) {
-    if (this.isOpen && this.#key === key && this.#opener === opener) {
-      this.close();
-      return;
-    }
+    if (this.isOpen && this.#key === key && this.#opener === opener) return this.close();
     this.#key = key;
     if (this.#opener) setAria(this.#opener, "expanded", false);
     this.#opener = opener;
@@ -347,7 +315,6 @@ export class TracksPanel {
     readonly state: TimelineState,
     readonly popover: Popover,
     readonly opener: HTMLButtonElement,
-    readonly signal: AbortSignal,
   ) {
     this.none.hidden = true;
   }
@@ -377,17 +344,14 @@ export class TracksPanel {
     if (!isNone) return;
     const { tracks } = this.state;
     const { nTracks, nHidden } = this.state.layout;
-    if (this.state.meta.n_events === 0) {
-      this.none.replaceChildren(h("p", NO_EVENTS), whatToCapture());
-      return;
-    }
+    if (this.state.meta.n_events === 0) return this.none.replaceChildren(h("p", NO_EVENTS), whatToCapture());
     const why = tracks.filter
       ? `No track's name has “${tracks.filter}”.`
       : `All ${formatCount(nTracks)} tracks are hidden or pinned.`;
-    const items: Child[] = [h("p", why)];
-    if (tracks.filter) items.push(button("Clear the filter", () => this.setFilter(""), this.signal));
-    if (nHidden > 0) items.push(button("Show all tracks", () => this.#showAll(), this.signal));
-    this.none.replaceChildren(...items.filter((item): item is Node => item instanceof Node));
+    const { signal } = this.state;
+    const clear = tracks.filter ? [button("Clear the filter", () => this.setFilter(""), signal)] : [];
+    const show = nHidden > 0 ? [button("Show all tracks", () => this.#showAll(), signal)] : [];
+    this.none.replaceChildren(h("p", why), ...clear, ...show);
   }
 
   setFilter(filter: string) {
@@ -421,18 +385,13 @@ export class TracksPanel {
   }
 
   #content(): Child[] {
-    const input = h("input", {
-      type: "text",
-      placeholder: "Filter by name",
-      "aria-label": "Filter tracks by name",
-      "data-first": true,
-      spellcheck: "false",
-    });
+    const words = { placeholder: "Filter by name", "aria-label": "Filter tracks by name" };
+    const input = h("input", { type: "text", ...words, "data-first": true, spellcheck: "false" });
     input.value = this.state.tracks.filter;
     const keydown = (event: KeyboardEvent) => {
       if (event.key === "Enter") this.popover.close();
     };
-    on(input, this.signal, { input: () => this.setFilter(input.value), keydown });
+    on(input, this.state.signal, { input: () => this.setFilter(input.value), keydown });
     const count = h("span.q.tl-count", { role: "status" }, this.#count());
     return [h("div.tl-pophead", input, count), this.#hidden()];
   }
@@ -447,29 +406,22 @@ export class TracksPanel {
       box.append(h("div.sub", `${plural(layout.nHidden, "track")} hidden`));
       for (const key of hidden.slice(0, MOST_NAMES)) box.append(this.#hiddenRow(key));
       if (hidden.length > MOST_NAMES) box.append(h("p.q", `and ${hidden.length - MOST_NAMES} more`));
-      box.append(button("Show all tracks", () => this.#showAll(), this.signal, { "data-key": "all" }));
+      box.append(button("Show all tracks", () => this.#showAll(), this.state.signal, { "data-key": "all" }));
     }
     const { n_lines: nLines = 0, n_counters: nCounters = 0, lines, counters = [] } = this.state.meta;
     const nLeftOut = Math.max(0, nLines - lines.length);
     if (nLeftOut > 0) box.append(h("p.q", `The ${formatCount(nLeftOut)} least busy lines are not here.`));
-    if (nCounters > counters.length) {
+    if (nCounters > counters.length)
       box.append(h("p.q", `${formatCount(counters.length)} of ${formatCount(nCounters)} counters are here.`));
-    }
-    if (board.isTouched) {
-      box.append(
-        button("As at first", () => board.reset(), this.signal, {
-          "data-key": "reset",
-          title: "Undo all pinning, hiding and folding",
-        }),
-      );
-    }
+    const about = { "data-key": "reset", title: "Undo all pinning, hiding and folding" };
+    if (board.isTouched) box.append(button("As at first", () => board.reset(), this.state.signal, about));
     return box;
   }
 
   #hiddenRow(key: TrackKey): HTMLElement {
-    const show = button("Show", () => this.state.board.change((tracks) => tracks.hidden.delete(key)), this.signal, {
-      "data-key": `show-${key}`,
-    });
+    const { board, signal } = this.state;
+    const unhide = () => board.change((tracks) => tracks.hidden.delete(key));
+    const show = button("Show", unhide, signal, { "data-key": `show-${key}` });
     return h("div.tl-note", h("span.base.cut", this.#name(key)), show);
   }
 
@@ -484,11 +436,8 @@ export class TracksPanel {
 
 function whatToCapture(): HTMLElement {
   const code = (text: string) => h("code.nb", text);
-  const before = [
-    "Capture again around the code to look at: ",
-    code("%%tfprofile"),
-    " on top of the cell that trains, or ",
-  ];
+  const magic = ["Capture again around the code to look at: ", code("%%tfprofile")];
+  const before = [...magic, " on top of the cell that trains, or "];
   return h("p.q", ...before, code("with tfprof.profile():"), " around one step or more.");
 }
 
@@ -509,10 +458,9 @@ export class Flags {
     readonly painter: Painter,
     readonly popover: Popover,
     readonly opener: HTMLElement,
-    readonly signal: AbortSignal,
   ) {
     this.element.style.top = `${RULER_TOP_PX}px`;
-    on(this.element, signal, { click: (event) => this.#onClick(event) });
+    on(this.element, state.signal, { click: (event) => this.#onClick(event) });
   }
 
   update() {
@@ -604,11 +552,8 @@ export class Flags {
     const { bookmarks } = this.state.board;
     this.#listed = bookmarks;
     const head = h("div.tl-pophead", h("b", plural(bookmarks.length, "bookmark")));
-    const add = button("Add", () => this.add(), this.signal, {
-      "data-key": "add",
-      title: "At the selected slice, else the range, else the cursor (B)",
-    });
-    head.append(add);
+    const title = "At the selected slice, else the range, else the cursor (B)";
+    head.append(button("Add", () => this.add(), this.state.signal, { "data-key": "add", title }));
     if (bookmarks.length > 0) return [head, ...bookmarks.map((bookmark, index) => this.#row(bookmark, index))];
     const help =
       "B sets one at the selected slice, the range or the pointer, with a note. They are saved with the notebook.";
@@ -616,15 +561,10 @@ export class Flags {
   }
 
   #row(bookmark: Bookmark, index: number): HTMLElement {
-    const { board } = this.state;
-    const input = h("input", {
-      type: "text",
-      placeholder: "Note",
-      "aria-label": `Note of bookmark ${index + 1}`,
-      maxlength: 2000,
-      "data-index": index,
-      "data-key": `note${index}`,
-    });
+    const { board, signal } = this.state;
+    const keys = { "data-index": index, "data-key": `note${index}` };
+    const about = { placeholder: "Note", "aria-label": `Note of bookmark ${index + 1}`, maxlength: 2000 };
+    const input = h("input", { type: "text", ...about, ...keys });
     input.value = bookmark.text;
     const save = () => {
       if (board.bookmarks[index] !== bookmark || input.value === bookmark.text) return;
@@ -635,22 +575,15 @@ export class Flags {
       save();
       this.popover.close();
     };
-    on(input, this.signal, { change: save, keydown });
-    const at = timeText(bookmark);
-    const go = button(at, () => this.goTo(index), this.signal, {
-      class: "link",
-      "data-key": `go${index}`,
-      title: "Go there",
-    });
-    const remove = button(
-      "Delete",
-      () => {
-        board.setBookmarks(board.bookmarks.filter((_, other) => other !== index));
-        this.refresh();
-      },
-      this.signal,
-      { "data-key": `delete${index}`, "aria-label": `Delete bookmark ${index + 1}` },
-    );
+    on(input, signal, { change: save, keydown });
+    const goes = { class: "link", "data-key": `go${index}`, title: "Go there" };
+    const go = button(timeText(bookmark), () => this.goTo(index), signal, goes);
+    const deleteIt = () => {
+      board.setBookmarks(board.bookmarks.filter((_, other) => other !== index));
+      this.refresh();
+    };
+    const deletes = { "data-key": `delete${index}`, "aria-label": `Delete bookmark ${index + 1}` };
+    const remove = button("Delete", deleteIt, signal, deletes);
     return h("div.tl-note", input, go, remove);
   }
 }

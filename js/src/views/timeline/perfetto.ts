@@ -7,6 +7,7 @@
 
 import { fromBase64 } from "../../data/pack";
 import type { Reply, TraceData } from "../../data/store";
+import { reasonOf } from "../../data/widget";
 import { button, h } from "../../ui/dom";
 
 /** The one address in all of the bundles; tests/test_bundle.py knows it. */
@@ -36,12 +37,8 @@ export class PerfettoLink {
     const open = button("Open in Perfetto", () => void this.open(), this.signal, { "data-key": "perfetto" });
     open.disabled = reason !== "" || this.#isBusy;
     const about = `Opens ui.perfetto.dev in a new tab and hands it the trace, which stays in your browser: nothing is uploaded. Where it does not open: ${BY_HAND}`;
-    this.#element = h(
-      "div.tl-perfetto",
-      open,
-      h("p.q", reason || about),
-      h("p.tl-perfetto-status", { role: "status" }, this.#status),
-    );
+    const status = h("p.tl-perfetto-status", { role: "status" }, this.#status);
+    this.#element = h("div.tl-perfetto", open, h("p.q", reason || about), status);
     return this.#element;
   }
 
@@ -54,12 +51,8 @@ export class PerfettoLink {
     } catch {
       // Sandboxed frames throw where others return null.
     }
-    if (!target) {
-      this.#say(
-        `The browser opened no window: pop-ups are blocked for this page, or it is a sandboxed frame. Instead, ${BY_HAND}`,
-      );
-      return;
-    }
+    const why = "pop-ups are blocked for this page, or it is a sandboxed frame";
+    if (!target) return this.#say(`The browser opened no window: ${why}. Instead, ${BY_HAND}`);
     this.#isBusy = true;
     this.#say("Waiting for the trace from the kernel and for ui.perfetto.dev…");
     try {
@@ -69,7 +62,7 @@ export class PerfettoLink {
       this.#say("The trace is in the other tab.");
     } catch (error) {
       closeSurely(target);
-      this.#say(`${error instanceof Error ? error.message : String(error)} Instead, ${BY_HAND}`);
+      this.#say(`${reasonOf(error)} Instead, ${BY_HAND}`);
     } finally {
       this.#isBusy = false;
       this.#tell();
@@ -130,9 +123,8 @@ function isReady(target: Window, limitMs: number, given: AbortSignal): Promise<v
       if (event.source === target && event.origin === PERFETTO && event.data === "PONG") end(resolve);
     };
     window.addEventListener("message", onMessage, { signal: done.signal });
-    given.addEventListener("abort", () => end(() => reject(new Error("The view was closed."))), {
-      signal: done.signal,
-    });
+    const closed = () => end(() => reject(new Error("The view was closed.")));
+    given.addEventListener("abort", closed, { signal: done.signal });
     // To whoever is there: until the page has loaded, a ping to its address would be an error in the console.
     const pings = setInterval(() => target.postMessage("PING", "*"), PING_MS);
     const unreachable = () => reject(new Error("ui.perfetto.dev did not answer: it cannot be reached from here."));

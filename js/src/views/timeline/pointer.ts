@@ -97,9 +97,8 @@ export function placeOf(state: TimelineState, painter: Painter, event: number): 
   if (t1 < t0 || events.start[event] > view.t1) return null;
   const xOf = (time: number) => painter.labelWidth + xAt(view, painter.plotWidth, time);
   // Its children may be drawn over it: its ends are what shows of it then.
-  const free = [xOf((t0 + t1) / 2), xOf(t0) + 0.5, xOf(t1) - 0.5].find(
-    (x) => eventUnder(state, painter, x, y) === event,
-  );
+  const isMet = (x: number) => eventUnder(state, painter, x, y) === event;
+  const free = [xOf((t0 + t1) / 2), xOf(t0) + 0.5, xOf(t1) - 0.5].find(isMet);
   return free === undefined ? null : { x: free, y };
 }
 
@@ -173,15 +172,10 @@ function chooseStep(state: TimelineState, step: number, isExtending: boolean) {
   const { steps, range, link } = state;
   if (step < 0) return;
   const own = { t0: steps.start[step], t1: steps.end[step] };
-  if (isExtending && range) {
-    state.setRange({ t0: Math.min(range.t0, own.t0), t1: Math.max(range.t1, own.t1) });
-  } else if (link.step === step && range) {
-    link.setStep(-1);
-    state.setRange(null);
-  } else {
-    link.setStep(step);
-    state.setRange(own);
-  }
+  const isChosen = link.step === step && range !== null;
+  if (isExtending && range) return state.setRange({ t0: Math.min(range.t0, own.t0), t1: Math.max(range.t1, own.t1) });
+  link.setStep(isChosen ? -1 : step);
+  state.setRange(isChosen ? null : own);
 }
 
 const OFFSET_PX = 12;
@@ -272,7 +266,9 @@ const NOTCH_PX = 100;
 const PINCH_NOTCH_PX = 12;
 const LINE_PX = 16;
 
-interface PointerPlaces {
+interface Pointed {
+  readonly state: TimelineState;
+  readonly painter: Painter;
   /** Gets the events; canvas and labels lie in it. */
   readonly area: HTMLElement;
   readonly canvas: HTMLCanvasElement;
@@ -288,43 +284,38 @@ interface PointerPlaces {
 /** What a press became: called with the pointer's place until it is released. */
 type Drag = (x: number, y: number) => void;
 
-export function listenToPointer(state: TimelineState, painter: Painter, places: PointerPlaces, signal: AbortSignal) {
-  const { area } = places;
+export function listenToPointer(pointed: Pointed) {
+  const { area, state } = pointed;
+  const { signal } = state;
   let drag: Drag | null = null;
   let press = { x: 0, y: 0, hasMoved: false };
-  const at = (event: MouseEvent) => placeOn(places.canvas, event);
+  const at = (event: MouseEvent) => placeOn(pointed.canvas, event);
   const onDown = (event: PointerEvent) => {
     if (event.button !== 0 || (event.target as Element).closest("button, .tl-head")) return;
-    places.arm();
+    pointed.arm();
     const { x, y } = at(event);
     press = { x, y, hasMoved: false };
-    drag = startDrag(state, painter, places, x, y, event);
+    drag = startDrag(pointed, x, y, event);
     if (drag) area.setPointerCapture(event.pointerId);
   };
   const onMove = (event: PointerEvent) => {
     const { x, y } = at(event);
-    if (!drag) {
-      hover(state, painter, places, x, y, event.target as Element);
-      return;
-    }
+    if (!drag) return hover(pointed, x, y, event.target as Element);
     if (!press.hasMoved && Math.hypot(x - press.x, y - press.y) < CLICK_PX) return;
-    if (!press.hasMoved) places.onHover(-1, null);
+    if (!press.hasMoved) pointed.onHover(-1, null);
     press.hasMoved = true;
     drag(x, y);
   };
   const onUp = (event: PointerEvent) => {
     if (!drag) return;
     drag = null;
-    if (!press.hasMoved && event.type === "pointerup") click(state, painter, places, press.x, press.y, event.shiftKey);
+    if (!press.hasMoved && event.type === "pointerup") click(pointed, press.x, press.y, event.shiftKey);
   };
   on(area, signal, {
-    pointerdown: onDown,
-    pointermove: onMove,
-    pointerup: onUp,
-    pointercancel: onUp,
-    pointerleave: () => places.onHover(-1, null),
+    ...{ pointerdown: onDown, pointermove: onMove, pointerup: onUp, pointercancel: onUp },
+    pointerleave: () => pointed.onHover(-1, null),
   });
-  const wheel = (event: WheelEvent) => onWheel(state, painter, places, event, at(event));
+  const wheel = (event: WheelEvent) => onWheel(pointed, event, at(event));
   on(area, signal, { wheel }, { passive: false });
 }
 
@@ -334,9 +325,7 @@ function placeOn(canvas: HTMLCanvasElement, event: MouseEvent): { x: number; y: 
 }
 
 function startDrag(
-  state: TimelineState,
-  painter: Painter,
-  places: PointerPlaces,
+  { state, painter, scroller }: Pointed,
   x: number,
   y: number,
   { shiftKey }: PointerEvent,
@@ -348,10 +337,10 @@ function startDrag(
   if (zone === "steps" && !shiftKey) return dragSteps(state, painter, x);
   if (shiftKey) return dragArea(state, painter, x, y);
   const { view } = state;
-  const top = places.scroller.scrollTop;
+  const top = scroller.scrollTop;
   return (toX, toY) => {
     const delta = ((x - toX) / painter.plotWidth) * (view.t1 - view.t0);
-    places.scroller.scrollTop = top + y - toY;
+    scroller.scrollTop = top + y - toY;
     state.setView(panBy(view, delta, state.reach));
   };
 }
@@ -401,14 +390,7 @@ function dragSteps(state: TimelineState, painter: Painter, x: number): Drag {
   };
 }
 
-function click(
-  state: TimelineState,
-  painter: Painter,
-  places: PointerPlaces,
-  x: number,
-  y: number,
-  isExtending: boolean,
-) {
+function click({ state, painter, onRangeCleared }: Pointed, x: number, y: number, isExtending: boolean) {
   const zone = zoneAt(painter, y);
   const time = timeUnder(state, painter, x, zone);
   if (zone === "overview") {
@@ -416,7 +398,7 @@ function click(
     state.setView({ t0: time - half, t1: time + half });
   } else if (zone === "ruler") {
     const { range } = state;
-    if (range && (time < range.t0 || time > range.t1)) places.onRangeCleared();
+    if (range && (time < range.t0 || time > range.t1)) onRangeCleared();
   } else if (zone === "steps") {
     chooseStep(state, state.hosted.stepOfHead(stepAt(state.hosted.head, time)), isExtending);
   } else if (zone === "tracks") {
@@ -426,15 +408,9 @@ function click(
   }
 }
 
-const CURSORS: Readonly<Record<Zone, string>> = {
-  overview: "grab",
-  ruler: "text",
-  steps: "pointer",
-  tracks: "default",
-  counter: "default",
-};
+const CURSORS = { overview: "grab", ruler: "text", steps: "pointer", tracks: "default", counter: "default" } as const;
 
-function hover(state: TimelineState, painter: Painter, places: PointerPlaces, x: number, y: number, target: Element) {
+function hover({ state, painter, area, onHover }: Pointed, x: number, y: number, target: Element) {
   const zone = zoneAt(painter, y);
   const isPlot = x >= painter.labelWidth && !target.closest("button");
   const event = isPlot ? eventUnder(state, painter, x, y) : -1;
@@ -442,14 +418,12 @@ function hover(state: TimelineState, painter: Painter, places: PointerPlaces, x:
     (zone === "overview" && edgeUnder(painter, state.view, state.bounds, x)) ||
     (zone === "ruler" && edgeUnder(painter, state.range, state.view, x));
   const isOnSlice = event >= 0 || (isPlot && partUnder(state, painter, x, y) !== null);
-  places.area.style.cursor = !isPlot ? "default" : isEdge ? "ew-resize" : isOnSlice ? "pointer" : CURSORS[zone];
-  places.onHover(event, { x, y });
+  area.style.cursor = !isPlot ? "default" : isEdge ? "ew-resize" : isOnSlice ? "pointer" : CURSORS[zone];
+  onHover(event, { x, y });
 }
 
 function onWheel(
-  state: TimelineState,
-  painter: Painter,
-  places: PointerPlaces,
+  { state, painter, scroller, isArmed }: Pointed,
   event: WheelEvent,
   { x, y }: { x: number; y: number },
 ) {
@@ -458,18 +432,13 @@ function onWheel(
   const dy = event.deltaY * scale;
   const isZoom = event.ctrlKey || event.metaKey;
   // Until a click the wheel scrolls the page.
-  if (!isZoom && !event.shiftKey && !places.isArmed()) return;
+  if (!isZoom && !event.shiftKey && !isArmed()) return;
   const isPan = !isZoom && (event.shiftKey || Math.abs(dx) > Math.abs(dy));
-  const { scroller } = places;
   // Over the tracks the browser scrolls them, as smoothly as it can.
   if (!isZoom && !isPan && scroller.contains(event.target as Node)) return;
   event.preventDefault();
   const window = state.view.t1 - state.view.t0;
-  if (isPan) {
-    const delta = ((dx || dy) / painter.plotWidth) * window;
-    state.setView(panBy(state.view, delta, state.reach));
-    return;
-  }
+  if (isPan) return state.setView(panBy(state.view, ((dx || dy) / painter.plotWidth) * window, state.reach));
   if (!isZoom) {
     scroller.scrollTop += dy;
     return;
@@ -593,10 +562,8 @@ export class Cursor {
     // The words of the range and of bookmarks are not to be covered.
     const taken = painter.rangeLabel ? [painter.rangeLabel, ...painter.flags] : painter.flags;
     const from = isLeft ? x - LABEL_PX : x;
-    label.classList.toggle(
-      "low",
-      taken.some(({ t0, t1 }) => from < t1 && from + LABEL_PX > t0),
-    );
+    const isTaken = taken.some(({ t0, t1 }) => from < t1 && from + LABEL_PX > t0);
+    label.classList.toggle("low", isTaken);
   }
 }
 

@@ -4,7 +4,7 @@ import { atEnd } from "../../data/widget";
 import { matchNames, NO_QUERY, nextMarked, placeOf, type Query } from "../../model/search";
 import { PLACE_SECTIONS } from "../../model/source";
 import { formatCount, plural } from "../../model/text";
-import { button, h, on, setAria, toggle } from "../../ui/dom";
+import { button, h, on, setAria, titledAlike, toggle } from "../../ui/dom";
 import type { TimelineState } from "./state";
 
 const WAIT_MS = 120;
@@ -37,26 +37,26 @@ export class SearchBox {
   constructor(
     readonly state: TimelineState,
     readonly onLeave: () => void,
-    signal: AbortSignal,
   ) {
+    const { signal } = state;
     this.#matcher = new PatternMatcher(signal);
-    this.#input = h("input", {
-      type: "text",
-      class: "tl-search",
-      placeholder: "Find op, layer  /",
+    this.#input = h("input.tl-search", {
+      ...{ type: "text", placeholder: "Find op, layer  /", spellcheck: "false", autocomplete: "off" },
       "aria-label": "Find slices by op, layer, source line or name",
       title: "Enter: next · Shift + Enter: previous · ↑ ↓: earlier searches · Esc: clear",
-      spellcheck: "false",
-      autocomplete: "off",
     });
     const flip = (text: string, title: string, onFlip: (isOn: boolean) => void, kind = "tl-regex") =>
-      toggle(text, false, onFlip, signal, { title, "aria-label": title, class: kind });
+      toggle(text, false, onFlip, signal, { ...titledAlike(title), class: kind });
     this.#whole = flip("=", "Whole names", (isOn) => this.#choose(isOn, this.#regex), "tl-whole");
     this.#regex = flip(".*", "Regular expression", (isOn) => this.#choose(isOn, this.#whole));
-    this.#only = flip("only", "Only matches: dim all other slices", (isOn) => this.#showOnly(isOn), "tl-only");
+    const showOnly = (isOn: boolean) => {
+      state.finding.isOnlyFound = isOn;
+      state.invalidate();
+    };
+    this.#only = flip("only", "Only matches: dim all other slices", showOnly, "tl-only");
     this.#count = h("span.q.tl-count", { role: "status" });
     const step = (text: string, label: string, direction: 1 | -1) =>
-      button(text, () => this.go(direction), signal, { "aria-label": label, title: label });
+      button(text, () => this.go(direction), signal, titledAlike(label));
     const walk = [step("◂", "Previous match  Shift + Enter", -1), step("▸", "Next match  Enter", 1)];
     this.#walk = h("span.tl-walk", this.#count, ...walk, this.#only);
     this.#walk.hidden = true;
@@ -169,36 +169,25 @@ export class SearchBox {
     this.#search();
   }
 
-  #showOnly(isOn: boolean) {
-    this.state.finding.isOnlyFound = isOn;
-    this.state.invalidate();
-  }
-
   #onInput() {
     this.#forgetName();
     this.#askForPlaces();
-    this.#later();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#search(), WAIT_MS);
   }
 
   /** The layers and lines of ops may come later; then the search is over them too. */
   #askForPlaces() {
     if (this.#isAsked) return;
     this.#isAsked = true;
-    const { trace } = this.state;
-    void trace.data.ready(PLACE_SECTIONS).then(
-      () => trace.signal.aborted || this.refresh(),
-      () => {},
-    );
+    const { data, signal } = this.state.trace;
+    const refresh = () => signal.aborted || this.refresh();
+    void data.ready(PLACE_SECTIONS).then(refresh, () => {});
   }
 
   #forgetName() {
     if (this.#isByName) setAria(this.#whole, "pressed", false);
     this.#isByName = false;
-  }
-
-  #later() {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#search(), WAIT_MS);
   }
 
   #search() {
@@ -246,10 +235,7 @@ export class SearchBox {
   /** "3 of 40 slices"; of matches that are not here yet, how many are. */
   #say() {
     const { events, found, nFound, isCounted, focus, foundIds } = this.state;
-    if (nFound === 0 && isCounted) {
-      this.#tell("no match", "");
-      return;
-    }
+    if (nFound === 0 && isCounted) return this.#tell("no match", "");
     const here = found?.n ?? 0;
     const ofNames = `${plural(nFound, "slice")} of ${plural(foundIds.length, "name")}`;
     const isWhole = events.isComplete && found?.isUpToDate === true;

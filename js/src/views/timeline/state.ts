@@ -108,14 +108,11 @@ class Board {
       model.on(name, onModel);
       atEnd(signal, () => model.off(name, onModel));
     }
-    data.onTables(
-      () => {
-        this.readCounters();
-        onChange();
-      },
-      signal,
-      TABLES,
-    );
+    const onCounters = () => {
+      this.readCounters();
+      onChange();
+    };
+    data.onTables(onCounters, signal, TABLES);
     const ask = setTimeout(() => void data.ready([TABLES[0]]), ASK_AFTER_MS);
     atEnd(signal, () => clearTimeout(ask));
   }
@@ -290,6 +287,9 @@ export class TimelineState {
   get tracks() {
     return this.board.tracks;
   }
+  get signal() {
+    return this.trace.signal;
+  }
 
   /** Reads what may come after the first frame: steps, memory. */
   readTables() {
@@ -383,13 +383,10 @@ export class TimelineState {
   relayout() {
     this.#home ??= this.#firstView();
     const home = this.#home;
-    const { meta, rows, lineNames, events } = this;
-    const hosts = this.hosted.source;
+    const { meta, rows, lineNames, events, board } = this;
     const work = (line: number) => coveredTime(events, rows.firstRow[line], home);
-    this.layout = layoutTracks(
-      { meta, rows, work, lineNames, counterNames: this.board.counterNames, levels: this.levels.known, hosts },
-      this.tracks,
-    );
+    const about = { counterNames: board.counterNames, levels: this.levels.known, hosts: this.hosted.source };
+    this.layout = layoutTracks({ meta, rows, work, lineNames, ...about }, this.tracks);
     this.invalidate();
   }
 
@@ -451,12 +448,9 @@ export class TimelineState {
   }
 
   scrollToTrack(event: number) {
-    const { events } = this;
+    const [line, depth] = [this.events.lineOf(event), this.events.depthOf(event)];
     // Twice: a line that was folded away may then still hide the depth.
-    const [line, depth] = [events.lineOf(event), events.depthOf(event)];
-    for (let i = 0; i < 2; i++) {
-      if (reveal(this.meta, this.layout, this.tracks, line, depth)) this.relayout();
-    }
+    for (let i = 0; i < 2; i++) if (reveal(this.meta, this.layout, this.tracks, line, depth)) this.relayout();
     const y = yOfRow(this.layout, line, depth);
     if (y !== null && !isInSight(this.layout, this.scrollTop, this.tracksHeight, y, ROW_PX)) {
       this.scrollTo = Math.max(0, y - this.tracksHeight / 3);
@@ -530,9 +524,8 @@ class Finding {
   chainOf(event: number): Chain {
     if (event < 0) return NO_CHAIN;
     const key = this.#keyOf(event);
-    if (this.#chain.key !== key) {
+    if (this.#chain.key !== key)
       this.#chain = { key, chain: chainOf(this.events, event, this.shownKinds, MOST_ARROWS) };
-    }
     return this.#chain.chain;
   }
 
@@ -696,18 +689,14 @@ export class SearchTexts {
     const [layer, line] = [numbers(places, "layer"), numbers(places, "line")];
     const isAt = (first: number, place: number | undefined) =>
       place !== undefined && place >= 0 && flags[first + place];
-    const isFound = (op: number) =>
-      flags[op_name[op]] ||
-      flags[op_type[op]] ||
-      isAt(names.length, layer[op]) ||
-      isAt(names.length + layers.length, line[op]);
+    const isPlaced = (op: number) => isAt(names.length, layer[op]) || isAt(names.length + layers.length, line[op]);
+    const isFound = (op: number) => flags[op_name[op]] || flags[op_type[op]] || isPlaced(op);
     const ops = Uint8Array.from(op_name, (_, op) => (isFound(op) ? 1 : 0));
     if (!ops.includes(1)) return null;
     const units = new Uint8Array(Math.max(meta.n_units ?? 0, ops.length));
     units.set(ops);
-    for (let unit = ops.length; unit < units.length; unit++) {
+    for (let unit = ops.length; unit < units.length; unit++)
       if (shares.ofUnit(unit).some(({ op }) => ops[op] === 1)) units[unit] = 1;
-    }
     return units;
   }
 }
@@ -745,10 +734,10 @@ class StreamLevels {
 
   spans(row: number, name: LevelName): Spans {
     const { events } = this.state;
-    const find = () =>
-      new RowFindings(events, (one) => findSpans(events, one, (position) => this.#partOf(name, position)));
-    this.#spans[name] ??= find();
-    return (this.#spans[name] as RowFindings<Spans>).of(row);
+    this.#spans[name] ??= new RowFindings(events, (one) =>
+      findSpans(events, one, (position) => this.#partOf(name, position)),
+    );
+    return this.#spans[name].of(row);
   }
 
   #partOf(name: LevelName, position: number): number {

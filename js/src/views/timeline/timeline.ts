@@ -116,13 +116,6 @@ class Help {
   }
 }
 
-function listenToKeys(section: HTMLElement, state: TimelineState, actions: KeyActions, signal: AbortSignal) {
-  onKeys(section, signal, (event) => {
-    if (hasModifier(event) || isOwnKeyOf(event.target, event.key)) return false;
-    return actOnBench(event, actions.bench) || act(event, state, actions);
-  });
-}
-
 /** Keys that the focused part needs for itself: typing, pressing a button, scrolling the details. */
 function isOwnKeyOf(target: EventTarget | null, key: string): boolean {
   if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement) return true;
@@ -248,20 +241,20 @@ class Timeline {
     this.#state = new TimelineState(view, repaint);
     this.#painter = new Painter(this.#canvas, root, this.#state);
     this.#tooltip = new Tooltip(this.#state);
-    this.#search = new SearchBox(this.#state, () => this.#section.focus(), signal);
+    this.#search = new SearchBox(this.#state, () => this.#section.focus());
     this.#help = new Help(() => this.#section.focus({ preventScroll: true }), signal);
     const pane = h("aside.det", { "aria-label": "Details of the selection", tabindex: 0 });
     const live = h("div.sr", { "aria-live": "polite" });
     const places = { section: this.#section, area: this.#area, scroller: this.#scroller, live };
     this.#area.append(this.#canvas, this.#scroller, this.#tooltip.element);
-    this.#bench = new Workbench(this.#state, this.#painter, { ...places, help: () => this.#help.toggle() }, signal);
+    this.#bench = new Workbench(this.#state, this.#painter, { ...places, help: () => this.#help.toggle() });
     this.#bench.bar.find.append(this.#search.element);
     const perfetto = new PerfettoLink(view.data, this.#state.meta.title, signal);
     this.#bench.bar.addMore(() => perfetto.panel());
-    this.#panes = new Panes(view, this.#state, signal, () => this.#section.focus({ preventScroll: true }));
+    this.#panes = new Panes(view, this.#state, () => this.#section.focus({ preventScroll: true }));
     this.#bench.bar.mode.append(this.#panes.element);
     this.#area.append(this.#painter.arrows.canvas, this.#panes.place);
-    this.#details = new Details(pane, live, this.#state, signal);
+    this.#details = new Details(pane, live, this.#state);
     const grid = h("div.tlg", this.#area, pane);
     const grip = heightGrip(TRACKS_PX, (px) => this.#section.style.setProperty("--h-tracks", `${px}px`), signal);
     this.#section.prepend(this.#bench.bar.element, grid, grip, this.#bench.legend.element, live, this.#help.element);
@@ -276,7 +269,7 @@ class Timeline {
     const { signal, link, data } = this.#view;
     const state = this.#state;
     this.#listenToInput();
-    watchSize(this.#area, (width, height) => this.#resize(width, height), signal);
+    watchSize(this.#area, signal, (width, height) => this.#resize(width, height));
     this.#view.onTheme(() => {
       this.#painter.forgetColors();
       this.#panes.forgetColors();
@@ -293,40 +286,35 @@ class Timeline {
   }
 
   #listenToInput() {
-    const { signal } = this.#view;
     const state = this.#state;
-    listenToPointer(
+    listenToPointer({
       state,
-      this.#painter,
-      {
-        area: this.#area,
-        canvas: this.#canvas,
-        scroller: this.#scroller,
-        isArmed: () => this.#section.contains(document.activeElement),
-        arm: () => this.#section.focus({ preventScroll: true }),
-        onHover: (event, place) => {
-          this.#pointer = place;
-          this.#bench.cursor.point(place?.x ?? null, place?.y ?? 0);
-          this.#hover(event, place?.x ?? 0, place?.y ?? 0);
-        },
-        onRangeCleared: () => this.#clearRange(),
+      painter: this.#painter,
+      area: this.#area,
+      canvas: this.#canvas,
+      scroller: this.#scroller,
+      isArmed: () => this.#section.contains(document.activeElement),
+      arm: () => this.#section.focus({ preventScroll: true }),
+      onHover: (event, place) => {
+        this.#pointer = place;
+        this.#bench.cursor.point(place?.x ?? null, place?.y ?? 0);
+        this.#hover(event, place?.x ?? 0, place?.y ?? 0);
       },
-      signal,
-    );
-    listenToKeys(
-      this.#section,
-      state,
-      {
-        search: this.#search,
-        panes: this.#panes,
-        toggleHelp: () => this.#help.toggle(),
-        escape: () => this.#escape(),
-        scrollBy: (px) => this.#scroller.scrollBy({ top: px }),
-        pointerTime: () => this.#state.board.cursor,
-        bench: this.#bench,
-      },
-      signal,
-    );
+      onRangeCleared: () => this.#clearRange(),
+    });
+    const actions: KeyActions = {
+      bench: this.#bench,
+      search: this.#search,
+      panes: this.#panes,
+      toggleHelp: () => this.#help.toggle(),
+      escape: () => this.#escape(),
+      scrollBy: (px) => this.#scroller.scrollBy({ top: px }),
+      pointerTime: () => state.board.cursor,
+    };
+    onKeys(this.#section, state.signal, (event) => {
+      if (hasModifier(event) || isOwnKeyOf(event.target, event.key)) return false;
+      return actOnBench(event, this.#bench) || act(event, state, actions);
+    });
   }
 
   #resize(width: number, height: number) {
@@ -364,12 +352,7 @@ class Timeline {
     const { data } = this.#view;
     const resolution = Math.max(1e3, 10 ** Math.floor(Math.log10((view.t1 - view.t0) / 20)));
     const parts = (time: number) => formatInstant(time, resolution).split(" ");
-    const words = eventsWords({
-      ...data.eventsState,
-      nLoaded: events.nLoaded,
-      n: events.n,
-      nAll: meta.n_events,
-    });
+    const words = eventsWords({ ...data.eventsState, nLoaded: events.nLoaded, n: events.n, nAll: meta.n_events });
     const [from] = parts(view.t0);
     const [to] = parts(view.t1);
     const [whole, unit] = parts(bounds.t1);
@@ -464,9 +447,7 @@ function shareWindow(root: HTMLElement, state: TimelineState, signal: AbortSigna
 export const timeline: TraceBuilder = {
   name: "timeline",
   isOfAll: true,
-  build(view) {
-    new Timeline(view);
-  },
+  build: (view) => void new Timeline(view),
 };
 
 const LEAST_TALL_PX = 160;

@@ -23,7 +23,7 @@ import {
   type Track,
   type TrackLayout,
 } from "../../model/tracks";
-import { h, on, onKeys, setAria, unspoken } from "../../ui/dom";
+import { h, hasModifier, on, onKeys, setAria, unspoken } from "../../ui/dom";
 import type { TimelineState } from "./state";
 
 /** Labels this far out of sight are there already, so that scrolling never shows a gap. */
@@ -51,8 +51,8 @@ export class TrackLabels {
       readonly scrollTo: (y: number) => void;
       readonly leave: () => void;
     },
-    readonly signal: AbortSignal,
   ) {
+    const { signal } = state;
     places.pinned.append(this.#pinnedInner);
     for (const place of Object.values(places)) {
       onKeys(place, signal, (event) => this.#onKey(event));
@@ -104,9 +104,8 @@ export class TrackLabels {
     const isFree = layout.tracks.includes(track) && !track.isPinned;
     const { shown } = pinning(layout, scrollTop, tracksHeight);
     if (isFree && track.y < scrollTop + shown) this.actions.scrollTo(Math.max(0, track.y - shown));
-    else if (isFree && track.y + track.height > scrollTop + tracksHeight) {
+    else if (isFree && track.y + track.height > scrollTop + tracksHeight)
       this.actions.scrollTo(track.y + track.height - tracksHeight);
-    }
     this.#fill();
     for (const [other, element] of this.#made) element.tabIndex = other === this.active ? 0 : -1;
     this.#made.get(track.key)?.focus({ preventScroll: true });
@@ -140,22 +139,18 @@ export class TrackLabels {
     pinned.style.height = `${shown}px`;
     this.#pinnedInner.style.transform = `translateY(${-scroll}px)`;
     const wanted = new Set<TrackKey>();
+    const ensure = (track: Track, place: HTMLElement) => {
+      wanted.add(track.key);
+      this.#ensure(track, place);
+    };
     const from = firstTrackBelow(layout, scrollTop - MARGIN_PX);
     let nPinned = 0;
-    for (; layout.tracks[nPinned]?.isPinned; nPinned++) {
-      wanted.add(layout.tracks[nPinned].key);
-      this.#ensure(layout.tracks[nPinned], this.#pinnedInner);
-    }
+    for (; layout.tracks[nPinned]?.isPinned; nPinned++) ensure(layout.tracks[nPinned], this.#pinnedInner);
     for (let k = Math.max(from, nPinned); k < layout.tracks.length; k++) {
-      const track = layout.tracks[k];
-      if (track.y > scrollTop + tracksHeight + MARGIN_PX) break;
-      wanted.add(track.key);
-      this.#ensure(track, column);
+      if (layout.tracks[k].y > scrollTop + tracksHeight + MARGIN_PX) break;
+      ensure(layout.tracks[k], column);
     }
-    for (const track of layout.dock) {
-      wanted.add(track.key);
-      this.#ensure(track, dock);
-    }
+    for (const track of layout.dock) ensure(track, dock);
     wanted.add(this.active);
     for (const [key, element] of this.#made) {
       if (wanted.has(key)) continue;
@@ -238,13 +233,7 @@ export class TrackLabels {
 
   #onKey(event: KeyboardEvent): boolean {
     const found = this.#trackOfEvent(event);
-    return (
-      found !== null &&
-      !event.ctrlKey &&
-      !event.metaKey &&
-      !event.altKey &&
-      this.#act(event, found.track, found.element)
-    );
+    return found !== null && !hasModifier(event) && this.#act(event, found.track, found.element);
   }
 
   #act(event: KeyboardEvent, track: Track, element: HTMLElement): boolean {
@@ -396,24 +385,20 @@ export function hide(state: TimelineState, track: Track) {
 }
 
 function hideOthers(state: TimelineState, track: Track) {
-  const { meta, board } = state;
-  const others: TrackKey[] = [];
+  const { meta, board, hosted } = state;
+  const { lines, planes } = meta;
+  const others = (kind: "line" | "plane" | "host", ids: Iterable<number>, own: number) =>
+    [...ids].filter((id) => id !== own).map((id) => keyOf(kind, id));
+  let keys: TrackKey[] = [];
   if (track.kind === "line") {
-    const { plane } = meta.lines[track.line];
-    meta.lines.forEach((line, id) => {
-      if (line.plane === plane && id !== track.line && line.n_events > 0) others.push(keyOf("line", id));
-    });
-  } else if (track.kind === "plane") {
-    meta.planes.forEach((_, id) => {
-      if (id !== track.plane) others.push(keyOf("plane", id));
-    });
-  } else if (track.kind === "host") {
-    state.hosted.source?.names.forEach((_, id) => {
-      if (id !== track.host) others.push(keyOf("host", id));
-    });
-  }
+    const beside = lines.flatMap(({ plane, n_events }, id) =>
+      plane === lines[track.line].plane && n_events > 0 ? [id] : [],
+    );
+    keys = others("line", beside, track.line);
+  } else if (track.kind === "plane") keys = others("plane", planes.keys(), track.plane);
+  else if (track.kind === "host") keys = others("host", (hosted.source?.names ?? []).keys(), track.host);
   board.change((tracks) => {
-    for (const key of others) if (!tracks.pinned.includes(key)) tracks.hidden.add(key);
+    for (const key of keys) if (!tracks.pinned.includes(key)) tracks.hidden.add(key);
   });
 }
 
@@ -435,20 +420,14 @@ function openLevels(state: TimelineState, { line }: LineTrack, n: number) {
 
 /** Opens or closes a track, a level of it where it has any; of another line the first opening shows some depths, the next all. */
 function setOpen(state: TimelineState, track: Track, opens: boolean) {
-  if (track.kind === "line" && (opens ? track.closed : track.levels.length > 0)) {
-    openLevels(state, track, track.levels.length + (opens ? 1 : -1));
-    return;
-  }
+  if (track.kind === "line" && (opens ? track.closed : track.levels.length > 0))
+    return openLevels(state, track, track.levels.length + (opens ? 1 : -1));
   state.board.change((tracks) => {
     if (track.kind === "host") setHostOpen(tracks, track.host, opens);
     else if (track.kind === "group") setCountersOpen(tracks, opens);
-    else if (track.kind === "plane") {
-      if (opens) tracks.closedPlanes.delete(track.plane);
-      else tracks.closedPlanes.add(track.plane);
-    } else if (track.kind === "fold") {
-      if (opens) tracks.openFolds.add(track.plane);
-      else tracks.openFolds.delete(track.plane);
-    } else if (track.kind === "line") {
+    else if (track.kind === "plane") tracks.closedPlanes[opens ? "delete" : "add"](track.plane);
+    else if (track.kind === "fold") tracks.openFolds[opens ? "add" : "delete"](track.plane);
+    else if (track.kind === "line") {
       const { flatLines, deepLines } = tracks;
       if (opens && !flatLines.delete(track.line)) deepLines.add(track.line);
       if (!opens && !deepLines.delete(track.line)) flatLines.add(track.line);
@@ -490,9 +469,8 @@ export function actionsOf(state: TimelineState, track: Track): TrackAction[] {
     if (track.kind === "host") {
       const isChosen = state.hosted.source?.chosen === track.host;
       const name = state.hosted.source?.names[track.host] ?? "";
-      add(isChosen ? "All views: all hosts" : "All views: this host", "", () =>
-        state.link.setHost(isChosen ? "" : name),
-      );
+      const choose = () => state.link.setHost(isChosen ? "" : name);
+      add(isChosen ? "All views: all hosts" : "All views: this host", "", choose);
     }
     const own = track.isOpen;
     add(own ? "Fold" : "Unfold", own ? "←" : "→", () => setOpen(state, track, !own));
@@ -502,12 +480,12 @@ export function actionsOf(state: TimelineState, track: Track): TrackAction[] {
 
 /** A tree item without a tab stop, placed at the track's height; `data-name` is what it is called. */
 function labelOf(state: TimelineState, track: Track): HTMLElement {
-  const element =
-    track.kind === "line"
-      ? lineLabel(state, track)
-      : track.kind === "counter"
-        ? counterLabel(state, track)
-        : headLabel(state, track);
+  const isLine = track.kind === "line";
+  const element = isLine
+    ? lineLabel(state, track)
+    : track.kind === "counter"
+      ? counterLabel(state, track)
+      : headLabel(state, track);
   const open = isOpen(state, track);
   const isTop = track.kind === "host" || track.kind === "group" || track.isPinned;
   const level = isTop ? 1 : (track.kind === "plane" ? 1 : 2) + Number(state.hosted.source !== null);
@@ -532,13 +510,9 @@ function headLabel(state: TimelineState, track: HeadTrack): HTMLElement {
   const [name, info] = headWords(state, track);
   if (track.kind === "host") return hostLabel(state, track, name);
   const isInner = track.kind === "plane" && state.hosted.source !== null;
-  return h(
-    "div",
-    { class: `tl-head tl-${track.kind}${isInner ? " inner" : ""}`, "data-name": name, title: info || undefined },
-    arrow(track.isOpen),
-    h("b", name),
-    track.kind === "plane" ? h("span.tl-info") : null,
-  );
+  const about = { class: `tl-head tl-${track.kind}${isInner ? " inner" : ""}`, "data-name": name };
+  const more = track.kind === "plane" && h("span.tl-info");
+  return h("div", { ...about, title: info || undefined }, arrow(track.isOpen), h("b", name), more);
 }
 
 /** Beside the host's steps, which are drawn under the rest of the line. */
@@ -546,23 +520,11 @@ function hostLabel(state: TimelineState, track: HostTrack, name: string): HTMLEl
   const isChosen = state.hosted.source?.chosen === track.host;
   const role = roleOf(state.meta, track.host);
   const text = state.hosted.shortNames[track.host] ?? name;
-  return h(
-    "div",
-    {
-      class: `tl-head tl-host${isChosen ? " on" : ""}`,
-      "data-name": name,
-      "aria-label": role ? `${name}, ${role}` : name,
-      title: [name, role, stragglerWords(state, name)].filter(Boolean).join(" · "),
-    },
-    arrow(track.isOpen),
-    h("b", text),
-  );
-}
-
-/** What the others lose by a host. */
-function stragglerWords({ meta }: TimelineState, name: string): string {
-  const found = meta.stragglers?.find(({ host }) => host === name);
-  return found ? `holds the others up by ${formatMs(found.cost_ms)} a step` : "";
+  const found = state.meta.stragglers?.find(({ host }) => host === name);
+  const holds = found ? `holds the others up by ${formatMs(found.cost_ms)} a step` : "";
+  const title = [name, role, holds].filter(Boolean).join(" · ");
+  const about = { "data-name": name, "aria-label": role ? `${name}, ${role}` : name, title };
+  return h(isChosen ? "div.tl-head.tl-host.on" : "div.tl-head.tl-host", about, arrow(track.isOpen), h("b", text));
 }
 
 /** What a plane does in the window follows later. */
@@ -621,7 +583,7 @@ function counterLabel(state: TimelineState, track: CounterTrack): HTMLElement {
 /** Cut at its end, but never its number: two visible names stay two. */
 function nameText(name: string): HTMLElement {
   const [, base, number] = /^(.*?)( \d+)?$/s.exec(name) ?? ["", name, ""];
-  return h("span", h("span.base.cut", base), number ? h("span.nr", number) : null);
+  return h("span", h("span.base.cut", base), number ? h("span.nr.fix", number) : null);
 }
 
 /** Names what holds labels; without any it is no tree, which would be an error to a screen reader. */

@@ -13,11 +13,7 @@ import { Cursor } from "./pointer";
 import type { TimelineState } from "./state";
 import { actionsOf, hide, pin, TrackLabels } from "./tracks";
 
-interface WorkbenchPlaces {
-  readonly section: HTMLElement;
-  readonly area: HTMLElement;
-  readonly scroller: HTMLElement;
-  readonly live: HTMLElement;
+interface WorkbenchPlaces extends Readonly<Record<"section" | "area" | "scroller" | "live", HTMLElement>> {
   readonly help: () => void;
 }
 
@@ -38,15 +34,15 @@ export class Workbench {
     readonly state: TimelineState,
     readonly painter: Painter,
     readonly places: WorkbenchPlaces,
-    readonly signal: AbortSignal,
   ) {
+    const { signal } = state;
     const { section, area, scroller } = places;
     this.popover = new Popover(section, signal);
     this.bar = this.#toolbar();
-    this.tracksPanel = new TracksPanel(state, this.popover, this.bar.tracksButton, signal);
+    this.tracksPanel = new TracksPanel(state, this.popover, this.bar.tracksButton);
     this.cursor = new Cursor(state, painter, (text) => this.say(text));
-    this.flags = new Flags(state, painter, this.popover, this.bar.bookmarksButton, signal);
-    this.legend = new Legend(state, keyHint(), signal);
+    this.flags = new Flags(state, painter, this.popover, this.bar.bookmarksButton);
+    this.legend = new Legend(state, keyHint());
     this.#labels = this.#trackLabels();
     scroller.append(this.#column);
     area.append(this.#pinned, this.#dock, this.tracksPanel.none, this.cursor.element, this.flags.element);
@@ -56,14 +52,9 @@ export class Workbench {
   }
 
   #toolbar(): Toolbar {
-    const { state } = this;
-    const actions = {
-      help: this.places.help,
-      fit: () => state.setView(state.bounds),
-      tracks: () => this.tracksPanel.toggle(),
-      bookmarks: () => this.flags.toggleList(),
-    };
-    return new Toolbar(actions, this.popover, this.signal);
+    const fit = () => this.state.setView(this.state.bounds);
+    const lists = { tracks: () => this.tracksPanel.toggle(), bookmarks: () => this.flags.toggleList() };
+    return new Toolbar({ help: this.places.help, fit, ...lists }, this.popover, this.state.signal);
   }
 
   #trackLabels(): TrackLabels {
@@ -76,9 +67,8 @@ export class Workbench {
             this.popover.close();
             run();
           };
-          const item = button(text, act, this.signal, { role: "menuitem", title: obstacle, disabled: obstacle !== "" });
-          if (key) item.append(h("kbd", key));
-          return item;
+          const about = { role: "menuitem", title: obstacle, disabled: obstacle !== "" };
+          return button(text, act, state.signal, about, key && h("kbd", key));
         });
         this.popover.toggle(`menu-${track.key}`, opener, `Track ${opener.dataset.name ?? ""}`, "menu", ...items);
       },
@@ -89,7 +79,7 @@ export class Workbench {
       },
       leave: () => places.section.focus({ preventScroll: true }),
     };
-    return new TrackLabels(labels, state, actions, this.signal);
+    return new TrackLabels(labels, state, actions);
   }
 
   say(text: string) {
@@ -138,21 +128,19 @@ export class Workbench {
     state.invalidate();
   }
 
-  #focusedTrack() {
-    const { focus, events, layout } = this.state;
-    return focus < 0 ? undefined : lineTrackOf(layout, events.lineOf(focus));
-  }
-
   pinFocused() {
-    const track = this.#focusedTrack();
-    if (track) pin(this.state, track);
-    else this.say("Select a slice first: P pins its track");
+    this.#withFocused(pin, "P pins its track");
   }
 
   hideFocused() {
-    const track = this.#focusedTrack();
-    if (track) hide(this.state, track);
-    else this.say("Select a slice first: H hides its track");
+    this.#withFocused(hide, "H hides its track");
+  }
+
+  #withFocused(act: typeof pin, what: string) {
+    const { focus, events, layout } = this.state;
+    const track = focus < 0 ? undefined : lineTrackOf(layout, events.lineOf(focus));
+    if (track) act(this.state, track);
+    else this.say(`Select a slice first: ${what}`);
   }
 
   focusLabels() {
@@ -196,16 +184,11 @@ export class Panes {
   constructor(
     readonly view: TraceView,
     readonly state: TimelineState,
-    readonly signal: AbortSignal,
     readonly onTracks: () => void,
   ) {
-    this.element = segmented<Mode>(
-      "What is shown of the slices",
-      CHOICES,
-      "tracks",
-      (mode) => this.#show(mode),
-      signal,
-    );
+    const { signal } = view;
+    const show = (mode: Mode) => this.#show(mode);
+    this.element = segmented("What is shown of the slices", CHOICES, "tracks", show, signal);
     this.place.hidden = true;
     // The canvas below answers the pointer and the wheel in its own way.
     for (const type of ["pointerdown", "pointermove", "pointerup", "wheel", "click", "dblclick", "contextmenu"]) {
@@ -231,15 +214,13 @@ export class Panes {
 
   #show(mode: Mode) {
     this.mode = mode;
-    if (mode === "flame") this.#flame ??= new FlamePane(this.view.root, this.state, this.signal);
+    if (mode === "flame") this.#flame ??= new FlamePane(this.view.root, this.state);
     if (mode === "slices") this.#slices ??= new SlicesPane(this.view, this.state);
     const pane = this.#pane;
     this.place.hidden = pane === null;
     // What lies below must not take the focus.
-    for (const below of this.place.parentElement?.querySelectorAll<HTMLElement>(".tl-scroll, .tl-pinned, .tl-dock") ??
-      []) {
-      below.inert = pane !== null;
-    }
+    const below = this.place.parentElement?.querySelectorAll<HTMLElement>(".tl-scroll, .tl-pinned, .tl-dock") ?? [];
+    for (const part of below) part.inert = pane !== null;
     if (pane && pane.element.parentElement !== this.place) this.place.replaceChildren(this.#why, pane.element);
     this.state.invalidate();
   }

@@ -18,8 +18,8 @@ import {
 import { opsUnder } from "../../model/scopes";
 import { around, formatFigure, nodeOfOp, opOfNode } from "../../model/structure";
 import { formatCount, formatPercent, plural } from "../../model/text";
-import { button, h, hasModifier, on, onKeys, svg, textFits, unspoken, watchSize } from "../../ui/dom";
-import { createTip, type Tip, type TipBox } from "../../ui/plot";
+import { button, h, hasModifier, on, onKeys, say, svg, textFits, unspoken, watchSize } from "../../ui/dom";
+import { type Tip, TipBox } from "../../ui/plot";
 import { type NodeListeners, nodeTip, type TreeModel } from "./table";
 
 interface BoxLook extends BoxWords {
@@ -31,11 +31,7 @@ interface BoxLook extends BoxWords {
   readonly fits: (text: string) => boolean;
 }
 
-export interface BoxWords {
-  readonly name: string;
-  readonly figure: string;
-  readonly note: string;
-  readonly spoken: string;
+export interface BoxWords extends Readonly<Record<"name" | "figure" | "note" | "spoken", string>> {
   readonly marked: "all" | "some" | "none";
   readonly found?: "hit" | "dim" | undefined;
   /** The whole name, by which tests and style sheets find it. */
@@ -90,15 +86,8 @@ function scopeBoxLook(model: TreeModel, box: GraphBox, hits: ReadonlySet<number>
   const found = hits === null ? undefined : hasHit(model, box, hits) ? "hit" : "dim";
   const known = box.kind === "rest" ? undefined : model.fullName(box.id);
   const marked = box.kind === "rest" ? "none" : model.marked(box.id);
-  return {
-    name,
-    figure,
-    note,
-    spoken: `${name}: ${[figure, note].filter(Boolean).join(", ")}`,
-    marked,
-    found,
-    node: known,
-  };
+  const words = { name, figure, note, spoken: `${name}: ${[figure, note].filter(Boolean).join(", ")}` };
+  return { ...words, marked, found, node: known };
 }
 
 function boxName(model: TreeModel, box: GraphBox): string {
@@ -108,21 +97,18 @@ function boxName(model: TreeModel, box: GraphBox): string {
 }
 
 function hasHit(model: TreeModel, box: GraphBox, hits: ReadonlySet<number>): boolean {
+  const { tree } = model;
   if (box.kind === "rest") return false;
   if (hits.has(box.id) || box.chain.some((row) => hits.has(row))) return true;
-  const { tree } = model;
-  if (box.kind === "op") return false;
-  return opsUnder(tree, box.id).some((op) => hits.has(nodeOfOp(tree, op)));
+  return box.kind === "scope" && opsUnder(tree, box.id).some((op) => hits.has(nodeOfOp(tree, op)));
 }
 
 function boxTip(model: TreeModel, box: GraphBox): Tip {
   if (box.kind === "rest") {
     const share = formatPercent(model.whole > 0 ? box.value / model.whole : 0);
-    const lines = [`${formatFigure(model.figure, box.value)} · ${share} of ${model.figure.noun}`];
-    return {
-      title: boxName(model, box),
-      lines: [...lines, "each costs less than what is drawn beside it; click for more"],
-    };
+    const figure = `${formatFigure(model.figure, box.value)} · ${share} of ${model.figure.noun}`;
+    const why = "each costs less than what is drawn beside it; click for more";
+    return { title: boxName(model, box), lines: [figure, why] };
   }
   const tip = nodeTip(model, box.id);
   const what = box.kind === "op" ? "click selects" : "click selects its ops, double click or ▸ opens it";
@@ -151,18 +137,12 @@ class ArrowLayer {
         "stroke-width": Math.min(MOST_PX, 1 + Math.log2(arrow.n) / 3),
         "marker-end": `url(#${this.#id})`,
       });
-      const text = arrow.isControl ? "control only" : plural(arrow.n, "tensor");
-      element.append(svg("title", text));
+      element.append(svg("title", arrow.isControl ? "control only" : plural(arrow.n, "tensor")));
       return { element, from: arrow.from, to: arrow.to };
     });
-    const head = svg(
-      "marker",
-      {
-        ...{ id: this.#id, viewBox: "0 0 6 6", refX: 5.5, refY: 3, orient: "auto" },
-        ...{ markerWidth: 7, markerHeight: 7, markerUnits: "userSpaceOnUse", class: "head" },
-      },
-      svg("path", { d: "M0 0 L6 3 L0 6 z" }),
-    );
+    const size = { markerWidth: 7, markerHeight: 7, markerUnits: "userSpaceOnUse", class: "head" };
+    const place = { id: this.#id, viewBox: "0 0 6 6", refX: 5.5, refY: 3, orient: "auto" };
+    const head = svg("marker", { ...place, ...size }, svg("path", { d: "M0 0 L6 3 L0 6 z" }));
     const paths = this.#paths.map(({ element }) => element);
     return svg("g.edges", { "aria-hidden": "true" }, svg("defs", head), ...paths);
   }
@@ -231,15 +211,11 @@ class GraphPan {
       pointerup: end,
       pointercancel: end,
     });
-    watchSize(
-      drawing,
-      (width, height) => {
-        this.#room = { width, height };
-        if (this.#first !== null && this.#isFitted) this.start(this.#first);
-        else if (this.#isFitted) this.fit();
-      },
-      signal,
-    );
+    watchSize(drawing, signal, (width, height) => {
+      this.#room = { width, height };
+      if (this.#first !== null && this.#isFitted) this.start(this.#first);
+      else if (this.#isFitted) this.fit();
+    });
   }
 
   setSize(width: number, height: number): void {
@@ -256,9 +232,8 @@ class GraphPan {
     const { width, height } = this.#room;
     const into = (wanted: number, size: number, room: number) =>
       size < room ? (room - size) / 2 : Math.min(MARGIN_PX, Math.max(room - size - MARGIN_PX, wanted));
-    this.#x = into(width / 2 - box.x - box.width / 2, this.#size.width, width);
-    this.#y = into(height / 2 - box.y - box.height / 2, this.#size.height, height);
-    this.#apply();
+    const x = into(width / 2 - box.x - box.width / 2, this.#size.width, width);
+    this.#moveTo(x, into(height / 2 - box.y - box.height / 2, this.#size.height, height), true);
   }
 
   fit(): void {
@@ -266,28 +241,22 @@ class GraphPan {
     const room = { width: this.#room.width - 2 * MARGIN_PX, height: this.#room.height - 2 * MARGIN_PX };
     const whole = Math.min(room.width / width, room.height / height);
     this.#scale = Math.max(LEAST, Math.min(FIT_MOST, whole));
-    this.#x = MARGIN_PX + Math.max(0, (room.width - width * this.#scale) / 2);
-    this.#y = MARGIN_PX + Math.max(0, (room.height - height * this.#scale) / 2);
-    this.#isFitted = true;
-    this.#apply();
+    const [left, top] = [room.width - width * this.#scale, room.height - height * this.#scale];
+    this.#moveTo(MARGIN_PX + Math.max(0, left / 2), MARGIN_PX + Math.max(0, top / 2), true);
   }
 
   zoom(factor: number, x = this.#room.width / 2, y = this.#room.height / 2): void {
     const scale = Math.min(MOST, Math.max(LEAST, this.#scale * factor));
-    this.#x = x - ((x - this.#x) * scale) / this.#scale;
-    this.#y = y - ((y - this.#y) * scale) / this.#scale;
+    const [toX, toY] = [x - ((x - this.#x) * scale) / this.#scale, y - ((y - this.#y) * scale) / this.#scale];
     this.#scale = scale;
-    this.#isFitted = false;
-    this.#apply();
+    this.#moveTo(toX, toY);
   }
 
   /** Moves a box to the middle, as large as it can be read. */
   centre({ x, y, width, height }: PlacedBox): void {
     this.#scale = Math.max(this.#scale, READ_LEAST);
-    this.#x = this.#room.width / 2 - (x + width / 2) * this.#scale;
-    this.#y = this.#room.height / 2 - (y + height / 2) * this.#scale;
-    this.#isFitted = false;
-    this.#apply();
+    const { width: roomX, height: roomY } = this.#room;
+    this.#moveTo(roomX / 2 - (x + width / 2) * this.#scale, roomY / 2 - (y + height / 2) * this.#scale);
   }
 
   show({ x, y, width, height }: PlacedBox): void {
@@ -298,10 +267,11 @@ class GraphPan {
     };
     const dx = into(x * this.#scale + this.#x, width * this.#scale, this.#room.width);
     const dy = into(y * this.#scale + this.#y, height * this.#scale, this.#room.height);
-    if (dx === 0 && dy === 0) return;
-    this.#x += dx;
-    this.#y += dy;
-    this.#isFitted = false;
+    if (dx !== 0 || dy !== 0) this.#moveTo(this.#x + dx, this.#y + dy);
+  }
+
+  #moveTo(x: number, y: number, isFitted = false): void {
+    [this.#x, this.#y, this.#isFitted] = [x, y, isFitted];
     this.#apply();
   }
 
@@ -330,17 +300,14 @@ class GraphPan {
     if (!this.hasMoved && Math.hypot(dx, dy) < DRAG_PX) return;
     if (!this.hasMoved) this.drawing.setPointerCapture?.(event.pointerId);
     this.hasMoved = true;
-    this.#isFitted = false;
-    this.#x += dx;
-    this.#y += dy;
     this.#from = { x: event.clientX, y: event.clientY };
-    this.#apply();
+    this.#moveTo(this.#x + dx, this.#y + dy);
   }
 }
 
 const HEAD_PX = 18;
 
-interface CanvasListeners {
+export interface CanvasListeners {
   readonly onClick: (box: GraphBox, event: MouseEvent) => void;
   readonly onDoubleClick?: (box: GraphBox) => void;
   /** Whether a key means something at a box; those that move and zoom never come here. */
@@ -370,15 +337,14 @@ export class GraphCanvas {
     this.#drawing = svg("svg.tfp-op-graph", { role: "group" });
     this.#drawing.append(this.#sheet);
     this.element = h("div.tfp-graph-place", this.#drawing);
-    this.#tip = createTip(this.element);
+    this.#tip = new TipBox(this.element);
     this.#pan = new GraphPan(this.#drawing, this.#sheet, signal);
-    this.zooms = h(
-      "span.seg",
-      { role: "group", "aria-label": "Zoom" },
+    const buttons = [
       this.button("−", "Zoom out", () => this.#pan.zoom(1 / 1.3)),
       this.button("+", "Zoom in", () => this.#pan.zoom(1.3)),
       this.button("Fit", "Fit the whole graph", () => this.#pan.start(null)),
-    );
+    ];
+    this.zooms = h("span.seg", { role: "group", "aria-label": "Zoom" }, ...buttons);
     onKeys(this.#drawing, signal, (event) => {
       const box = this.#boxes[this.#current];
       return box !== undefined && !hasModifier(event) && this.#act(event.key, box);
@@ -392,10 +358,8 @@ export class GraphCanvas {
   /** Takes other boxes; the one that keys are about stays, if it is still there. */
   set(boxes: readonly GraphBox[], placed: PlacedGraph): void {
     const before = this.#boxes[this.#current]?.id;
-    this.#current = Math.max(
-      0,
-      boxes.findIndex(({ id }) => id === before),
-    );
+    const kept = boxes.findIndex(({ id }) => id === before);
+    this.#current = Math.max(0, kept);
     this.#boxes = boxes;
     this.#tip.hide();
     this.#placed = placed;
@@ -526,16 +490,15 @@ export class GraphPane {
     readonly listeners: NodeListeners,
     signal: AbortSignal,
   ) {
-    this.#canvas = new GraphCanvas(
-      {
-        onClick: (box, event) => this.#click(box, event),
-        onDoubleClick: (box) => this.#toggle(box),
-        onKey: (key, box) => this.#act(key, box),
-        onHover: (box) => listeners.onHover(box === null || box.kind === "rest" ? null : box.id),
-        tip: (box) => boxTip(this.model, box),
-      },
-      signal,
-    );
+    const toggle = (box: GraphBox) => this.#toggle(box);
+    const listening: CanvasListeners = {
+      onClick: (box, event) => this.#click(box, event),
+      onDoubleClick: toggle,
+      onKey: (key, box) => this.#act(key, box),
+      onHover: (box) => listeners.onHover(box === null || box.kind === "rest" ? null : box.id),
+      tip: (box) => boxTip(this.model, box),
+    };
+    this.#canvas = new GraphCanvas(listening, signal);
     const close = this.#canvas.button("Close all", "Close all scopes but the outermost", () => this.#closeAll());
     const bar = h("div.tfp-tree-line", this.#say, h("span.sp"), this.#legend, close, this.#canvas.zooms);
     this.element = h("div.tfp-tree-graph", bar, this.#canvas.element);
@@ -564,7 +527,7 @@ export class GraphPane {
 
   /** Boxes as they are placed, with other colours and marks. */
   update(): void {
-    const largest = this.#largest;
+    const largest = this.#hottest?.value ?? 0;
     const fits = textFits(this.#canvas.element, 150 - 26);
     const hits = this.model.hits === null ? null : new Set(this.model.hits);
     this.#canvas.paint((box, place) => {
@@ -577,10 +540,6 @@ export class GraphPane {
   }
 
   /** Of the boxes that are closed: an open one only holds what is inside it, and what is merged is no one thing. */
-  get #largest(): number {
-    return this.#hottest?.value ?? 0;
-  }
-
   get #hottest(): GraphBox | undefined {
     let best: GraphBox | undefined;
     for (const box of this.#cut.boxes) {
@@ -611,8 +570,7 @@ export class GraphPane {
     if (nArrows > arrows.length) words.push(`${formatCount(arrows.length)} of ${plural(nArrows, "arrow")} drawn`);
     if (edges.op.length < n_edges)
       words.push(`${formatCount(edges.op.length)} of ${plural(n_edges, "edge")} known here`);
-    this.#say.textContent = words.join(" · ");
-    this.#say.title = this.#say.textContent;
+    say(this.#say, words.join(" · "));
     const keys = "arrow keys move between boxes, Enter opens a scope, Space selects, plus and minus zoom, 0 fits";
     this.#canvas.describe(`Graph of ops, data flows to the right: ${keys}`);
   }
@@ -646,7 +604,7 @@ export class GraphPane {
     this.#canvas.show(this.#cut.boxes.find((box) => box.id === id));
   }
 
-  reveal(node: number): void {
+  goTo(node: number): void {
     const { tree, structure } = this.model;
     const op = opOfNode(tree, node);
     const place = op >= 0 ? structure.meta.scope[op] : tree.parent[node];

@@ -28,7 +28,7 @@ import { formatCount, formatNumber, formatPercent, plural } from "../../model/te
 import { h, unspoken } from "../../ui/dom";
 import { type CellLook, restLabel } from "../../ui/icicle";
 import type { Tip } from "../../ui/plot";
-import { Sheet, type SheetColumn, type Sorting } from "../../ui/sheet";
+import { Sheet, type SheetColumn } from "../../ui/sheet";
 import { type BarPart, barCell, titled } from "../../ui/table";
 import type { TraceView } from "../../ui/view";
 
@@ -70,9 +70,7 @@ export class TreeModel {
     this.figure = structure.figures[0] ?? FIGURES[0];
     const { meta } = view.data;
     const ids: number[][] = Array.from({ length: structure.nOps }, () => []);
-    structure.meta.of_framework_op.forEach((op, id) => {
-      ids[op]?.push(id);
-    });
+    structure.meta.of_framework_op.forEach((op, id) => void ids[op]?.push(id));
     this.#ids = ids;
     this.#links = ids.map((own, op) => {
       const names = own.map((id) => meta.names[meta.op_name[id]] ?? "").filter(Boolean);
@@ -146,11 +144,8 @@ export class TreeModel {
 
   figures(key: FigureKey = this.figure.key): NodeFigures {
     const name = `${this.treeKind} ${key}`;
-    let sums = this.#sums.get(name);
-    if (sums === undefined) {
-      sums = nodeFigures(this.tree, this.values(key));
-      this.#sums.set(name, sums);
-    }
+    const sums = this.#sums.get(name) ?? nodeFigures(this.tree, this.values(key));
+    this.#sums.set(name, sums);
     return sums;
   }
 
@@ -167,19 +162,17 @@ export class TreeModel {
   /** What colours and marks of entries need. */
   get looks(): ScopeFigures {
     const name = `${this.treeKind} ${this.figure.key}`;
-    let looks = this.#looks.get(name);
-    if (looks === undefined) {
-      const values = this.values(this.figure.key);
-      const runs = this.values("run_count");
-      looks = scopeFigures(this.tree, {
-        ps: (op) => values[op],
-        occurrences: (op) => runs[op],
-        isBackward: () => false,
-        isSelected: (op) => this.isSelected(op),
-        family: (op) => this.#family[op],
-      });
-      this.#looks.set(name, looks);
-    }
+    const known = this.#looks.get(name);
+    if (known !== undefined) return known;
+    const [values, runs] = [this.values(this.figure.key), this.values("run_count")];
+    const looks = scopeFigures(this.tree, {
+      ps: (op) => values[op],
+      occurrences: (op) => runs[op],
+      isBackward: () => false,
+      isSelected: (op) => this.isSelected(op),
+      family: (op) => this.#family[op],
+    });
+    this.#looks.set(name, looks);
     return looks;
   }
 
@@ -319,11 +312,13 @@ export function nodeTip(model: TreeModel, node: number): Tip {
 
 function otherFigures(model: TreeModel, op: number): string {
   const { structure, figure } = model;
-  const parts = FIGURES.filter(({ key }) => key !== figure.key && key !== "occurrence")
-    .filter(({ key }) => structure.figures.some((known) => known.key === key) && model.values(key)[op] > 0)
+  const known = structure.figures.map(({ key }) => key);
+  const others = FIGURES.filter(({ key }) => key !== figure.key && key !== "occurrence" && known.includes(key));
+  const parts = others
+    .filter(({ key }) => model.values(key)[op] > 0)
     .map(
-      (other) =>
-        `${other.text.toLowerCase().replace("cpu", "CPU")} ${formatFigure(other, model.values(other.key)[op])}`,
+      ({ key, text }, i, all) =>
+        `${text.toLowerCase().replace("cpu", "CPU")} ${formatFigure(all[i], model.values(key)[op])}`,
     );
   return parts.slice(0, 4).join(" · ");
 }
@@ -335,96 +330,15 @@ interface TreeColumn extends SheetColumn<TreeRow> {
   readonly value: (node: number) => number | string;
 }
 
-interface TreeGridOptions {
-  readonly label: string;
-  readonly signal: AbortSignal;
-  readonly attributes: (row: TreeRow) => Readonly<Record<string, string>>;
-  readonly onPick: (node: number) => void;
-  readonly onToggle: (node: number) => void;
-  readonly onSort: (id: string) => void;
-  readonly onHover: (node: number | null) => void;
-}
-
-class TreeGrid {
-  readonly #sheet: Sheet<TreeRow>;
-  #rows: readonly TreeRow[] = [];
-
-  constructor(readonly options: TreeGridOptions) {
-    const { signal, label, attributes, onSort, onHover } = options;
-    this.#sheet = new Sheet({
-      role: "treegrid",
-      label: `${label}: arrow keys move and open, Enter selects`,
-      signal,
-      attributes: (row) => ({
-        "aria-level": String(row.depth + 1),
-        ...(row.hasInside && { "aria-expanded": String(row.isOpen) }),
-        ...attributes(row),
-      }),
-      onSort,
-      onClick: (row, place, target) => this.#click(row, place, target),
-      onWalk: (place) => this.#sheet.reveal(place, false),
-      onKey: (key, row, place) => this.#act(key, row, place),
-      onHover: (row) => onHover(row?.node ?? null),
-    });
-    this.element.classList.add("tfp-tree-grid");
-  }
-
-  get element(): HTMLElement {
-    return this.#sheet.element;
-  }
-
-  /** The first column names the rows. */
-  show([first, ...columns]: readonly TreeColumn[], rows: readonly TreeRow[], sorting: Sorting): void {
-    const before = this.#rows[this.#sheet.at]?.node;
-    this.#rows = rows;
-    const kept = before === undefined ? 0 : this.#placeOf(before);
-    const names: SheetColumn<TreeRow> = { ...first, cell: (row, look) => indented(row, first.cell(row, look)) };
-    this.#sheet.show([names, ...columns], rows, sorting, Math.max(0, kept));
-  }
-
-  update(): void {
-    this.#sheet.update();
-  }
-
-  /** Scrolls to a row unless it is in sight, and leaves the keys there. */
-  reveal(node: number): void {
-    const place = this.#placeOf(node);
-    if (place >= 0) this.#sheet.reveal(place);
-  }
-
-  #placeOf(node: number): number {
-    return this.#rows.findIndex((row) => row.node === node);
-  }
-
-  #click({ node, hasInside }: TreeRow, place: number, target: Element): void {
-    this.#sheet.update(place);
-    if (target.classList.contains("tw") && hasInside) this.options.onToggle(node);
-    else this.options.onPick(node);
-  }
-
-  #act(key: string, row: TreeRow, place: number): boolean {
-    if (key === "Enter" || key === " ") this.options.onPick(row.node);
-    else if (key === "ArrowRight" && row.hasInside && !row.isOpen) this.options.onToggle(row.node);
-    else if (key === "ArrowRight" && row.isOpen) this.#sheet.reveal(place + 1, false);
-    else if (key === "ArrowLeft" && row.isOpen) this.options.onToggle(row.node);
-    else if (key === "ArrowLeft") this.#sheet.reveal(this.#above(place), false);
-    else return false;
-    return true;
-  }
-
-  #above(place: number): number {
-    for (let i = place - 1; i >= 0; i--) if (this.#rows[i].depth < this.#rows[place].depth) return i;
-    return place;
-  }
-}
-
 function indented({ depth, hasInside, isOpen }: TreeRow, name: Node | string): Node {
   const twist = unspoken("i.tw", hasInside ? (isOpen ? "▾" : "▸") : "");
   return h("span", { style: { "margin-left": `${depth * INDENT_PX - 2}px` } }, twist, name);
 }
 
 export class TablePane {
-  readonly #grid: TreeGrid;
+  readonly element: HTMLElement;
+  readonly #sheet: Sheet<TreeRow>;
+  #rows: readonly TreeRow[] = [];
   /** By tree what is open. */
   readonly #open = new Map<string, Set<number>>();
   #sortBy = "total";
@@ -437,19 +351,44 @@ export class TablePane {
     readonly listeners: Omit<NodeListeners, "onClear">,
     signal: AbortSignal,
   ) {
-    this.#grid = new TreeGrid({
-      label: "Ops by structure",
+    this.#sheet = new Sheet({
+      role: "treegrid",
+      label: "Ops by structure: arrow keys move and open, Enter selects",
       signal,
       attributes: (row) => this.#attributes(row),
-      onPick: listeners.onPick,
-      onToggle: (node) => this.#toggle(node),
       onSort: (id) => this.#sort(id),
-      onHover: listeners.onHover,
+      onClick: (row, place, target) => this.#click(row, place, target),
+      onWalk: (place) => this.#sheet.reveal(place, false),
+      onKey: (key, row, place) => this.#act(key, row, place),
+      onHover: (row) => listeners.onHover(row?.node ?? null),
     });
+    this.element = this.#sheet.element;
+    this.element.classList.add("tfp-tree-grid");
   }
 
-  get element(): HTMLElement {
-    return this.#grid.element;
+  #placeOf(node: number): number {
+    return this.#rows.findIndex((row) => row.node === node);
+  }
+
+  #click({ node, hasInside }: TreeRow, place: number, target: Element): void {
+    this.#sheet.update(place);
+    if (target.classList.contains("tw") && hasInside) this.#toggle(node);
+    else this.listeners.onPick(node);
+  }
+
+  #act(key: string, row: TreeRow, place: number): boolean {
+    if (key === "Enter" || key === " ") this.listeners.onPick(row.node);
+    else if (key === "ArrowRight" && row.hasInside && !row.isOpen) this.#toggle(row.node);
+    else if (key === "ArrowRight" && row.isOpen) this.#sheet.reveal(place + 1, false);
+    else if (key === "ArrowLeft" && row.isOpen) this.#toggle(row.node);
+    else if (key === "ArrowLeft") this.#sheet.reveal(this.#above(place), false);
+    else return false;
+    return true;
+  }
+
+  #above(place: number): number {
+    for (let i = place - 1; i >= 0; i--) if (this.#rows[i].depth < this.#rows[place].depth) return i;
+    return place;
   }
 
   get #opened(): Set<number> {
@@ -470,19 +409,31 @@ export class TablePane {
       model.hits === null
         ? openRows(model.tree, this.#opened, this.#order(columns))
         : model.hits.map((node) => ({ node, chain: [node], depth: 0, hasInside: false, isOpen: false }));
-    this.#grid.show(columns, rows, { id: model.hits === null ? this.#sortBy : "", isDown: this.#isDown });
+    const before = this.#rows[this.#sheet.at]?.node;
+    this.#rows = rows;
+    const kept = before === undefined ? 0 : this.#placeOf(before);
+    const [first, ...others] = columns;
+    const names: SheetColumn<TreeRow> = { ...first, cell: (row, look) => indented(row, first.cell(row, look)) };
+    const sorting = { id: model.hits === null ? this.#sortBy : "", isDown: this.#isDown };
+    this.#sheet.show([names, ...others], rows, sorting, Math.max(0, kept));
   }
 
   update(): void {
-    this.#grid.update();
+    this.#sheet.update();
   }
 
   setHover(name: string): void {
     if (name === this.#hovered) return;
     this.#hovered = name;
-    this.#grid.update();
+    this.#sheet.update();
   }
 
+  goTo(node: number): void {
+    this.update();
+    this.reveal(node);
+  }
+
+  /** Scrolls to a row unless it is in sight, and leaves the keys there. */
   reveal(node: number): void {
     const { model } = this;
     if (model.hits === null) {
@@ -492,7 +443,8 @@ export class TablePane {
       for (; at > 0; at = tree.parent[at]) this.#opened.add(at);
       this.draw();
     }
-    this.#grid.reveal(node);
+    const place = this.#placeOf(node);
+    if (place >= 0) this.#sheet.reveal(place);
   }
 
   #toggle(node: number): void {
@@ -539,13 +491,15 @@ export class TablePane {
     return types.length > 2 ? `${types.slice(0, 2).join(", ")}, ${types.length - 2} more` : types.join(", ");
   }
 
-  #attributes({ node }: TreeRow): Record<string, string> {
+  #attributes({ node, depth, hasInside, isOpen }: TreeRow): Record<string, string> {
     const { model } = this;
     const marked = model.marked(node);
     const op = opOfNode(model.tree, node);
     const isHit = model.hits !== null && model.hits[model.hitAt] === node;
     const isHovered = op >= 0 && model.isNamed(op, this.#hovered);
     return {
+      "aria-level": String(depth + 1),
+      ...(hasInside && { "aria-expanded": String(isOpen) }),
       "aria-selected": String(marked === "all"),
       "data-node": model.fullName(node),
       ...(marked === "some" && { "data-some": "true" }),
@@ -562,6 +516,8 @@ export class TablePane {
     const isFlat = treeKind === "op";
     const noun = { scope: "Scope or op", op: "Op type", code: "Call" }[treeKind];
     const total = (node: number) => model.total(node);
+    const ran = "How often its ops ran";
+    const typesOf = (node: number) => this.#typesOf(node);
     return [
       { id: "name", title: noun, value: (node) => model.nameOf(node), cell: (row) => this.#name(row) },
       {
@@ -575,12 +531,8 @@ export class TablePane {
       },
       ...(isFlat ? [] : [this.#ownColumn(figure)]),
       ...(figure.key === "occurrence" ? [] : [this.#countColumn("ops", "Ops", "How many ops it holds", "occurrence")]),
-      ...(figure.key === "run_count" || !has("run_count")
-        ? []
-        : [this.#countColumn("runs", "Runs", "How often its ops ran", "run_count")]),
-      ...(isFlat
-        ? []
-        : [textColumn({ id: "type", title: "Type", width: 130, shownFrom: 900 }, (node) => this.#typesOf(node))]),
+      ...(figure.key !== "run_count" && has("run_count") ? [this.#countColumn("runs", "Runs", ran, "run_count")] : []),
+      ...(isFlat ? [] : [textColumn({ id: "type", title: "Type", width: 130, shownFrom: 900 }, typesOf)]),
       textColumn({ id: "shape", title: "Shape", width: 96, shownFrom: 1000 }, (node) => this.#shapeOf(node)),
       textColumn({ id: "device", title: "Device", width: 60, shownFrom: 760 }, (node) => this.#deviceOf(node)),
     ];
@@ -618,11 +570,9 @@ export class TablePane {
 
   /** The figure and a bar; of time the part on accelerators in their colour. */
   #bar(node: number): Node {
-    const { model } = this;
-    const { figure } = model;
-    const total = model.total(node);
-    const largest = this.#largest;
-    const share = largest > 0 ? total / largest : 0;
+    const { figure } = this.model;
+    const total = this.model.total(node);
+    const share = this.#largest > 0 ? total / this.#largest : 0;
     return barCell(cellText(figure, total), this.#parts(node, share));
   }
 
@@ -634,9 +584,10 @@ export class TablePane {
     if (unit !== "time") return [{ share, color: "var(--m-stack)" }];
     if (key === "accelerator_micros") return [{ share, ...device }];
     if (key === "cpu_micros") return [{ share, ...host }];
-    const [onDevice, onHost] = (["accelerator_micros", "cpu_micros"] as const).map(
-      (part) => model.figures(part).total[node],
-    );
+    const [onDevice, onHost] = [
+      model.figures("accelerator_micros").total[node],
+      model.figures("cpu_micros").total[node],
+    ];
     const all = onDevice + onHost;
     const part = all > 0 ? onDevice / all : 0;
     if (part === 0 || part === 1) return [{ share, ...(part === 1 ? device : host) }];
@@ -679,9 +630,7 @@ function devicesOf(tree: ScopeTree, { texts, codes }: Coded): Int32Array {
     if (code === UNKNOWN || texts[code] === "" || found[row] === code) return;
     found[row] = found[row] === UNKNOWN ? code : SEVERAL;
   };
-  tree.ops.forEach((ops, row) => {
-    for (const op of ops) add(row, codes[op]);
-  });
+  for (const [row, ops] of tree.ops.entries()) for (const op of ops) add(row, codes[op]);
   for (let k = tree.order.length - 1; k > 0; k--) {
     const row = tree.order[k];
     if (tree.parent[row] >= 0) add(tree.parent[row], found[row]);

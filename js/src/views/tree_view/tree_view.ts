@@ -18,12 +18,25 @@ import { CAPTURE_CODE, COMPILE_CODE, frameworkOf } from "../../model/overview";
 import type { Cell } from "../../model/scopes";
 import { around, findNodes, nodeOfOp, opOfNode, Structure } from "../../model/structure";
 import { formatCount, formatPercent, formatTime, plural } from "../../model/text";
-import { type Choice, emptyState, h, inFrame, noOps, on, onKeys, segmented, setAria, textFits } from "../../ui/dom";
+import {
+  type Choice,
+  emptyState,
+  h,
+  inFrame,
+  noOps,
+  on,
+  onKeys,
+  say,
+  segmented,
+  selectBox,
+  setAria,
+  textFits,
+} from "../../ui/dom";
 import { IciclePlace, type IcicleSource } from "../../ui/icicle";
 import type { Tip } from "../../ui/plot";
 import { categorySwatch, legendEntry } from "../../ui/share_bar";
 import { follow, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
-import { type BoxWords, boxElement, GraphCanvas, GraphPane, heatLegend } from "./graph";
+import { type BoxWords, boxElement, type CanvasListeners, GraphCanvas, GraphPane, heatLegend } from "./graph";
 import {
   amount,
   cellLook,
@@ -39,9 +52,18 @@ const TEXT_PX = 150 - 14;
 const LETTER_PX = 6.5;
 const PS_PER_US = 1e6;
 
-class HloPane {
+/** A way to show the model; `update` after a change of the selection alone. */
+interface TreePane {
   readonly element: HTMLElement;
-  readonly #select = h("select", { "aria-label": "HLO op" });
+  draw(): void;
+  update(): void;
+  goTo(node: number): void;
+  setHover(name: string): void;
+}
+
+class HloPane implements TreePane {
+  readonly element: HTMLElement;
+  readonly #select: HTMLSelectElement;
   readonly #say = h("span.tfp-say.q", { role: "status" });
   readonly #legend = h("span.tfp-heat-legend");
   readonly #canvas: GraphCanvas;
@@ -55,21 +77,20 @@ class HloPane {
   constructor(
     readonly view: TraceView,
     readonly graphs: readonly HloGraphMeta[],
+    readonly goTo: (node: number) => void,
   ) {
     const { signal, link } = view;
     const { meta } = view.data;
     this.#known = new Set(meta.op_name.map((name) => meta.names[name]));
-    this.#canvas = new GraphCanvas(
-      {
-        onClick: (box) => this.#pick(box),
-        onDoubleClick: (box) => this.#goTo(box),
-        onKey: (key, box) => this.#act(key, box),
-        onHover: (box) => link.setHover(box === null ? "" : this.#opOf(box)),
-        tip: (box) => this.#tip(box),
-      },
-      signal,
-    );
-    on(this.#select, signal, { change: () => this.#show(Number(this.#select.value)) });
+    const listeners: CanvasListeners = {
+      onClick: (box) => this.#pick(box),
+      onDoubleClick: (box) => this.#drawAround(box),
+      onKey: (key, box) => this.#act(key, box),
+      onHover: (box) => link.setHover(box === null ? "" : this.#opOf(box)),
+      tip: (box) => this.#tip(box),
+    };
+    this.#canvas = new GraphCanvas(listeners, signal);
+    this.#select = selectBox("HLO op", signal, (at) => this.#show(Number(at)));
     const bar = h("div.tfp-tree-line", this.#select, this.#say, h("span.sp"), this.#legend, this.#canvas.zooms);
     this.element = h("div.tfp-tree-graph.tfp-hlo-graph", bar, this.#canvas.element);
   }
@@ -89,8 +110,7 @@ class HloPane {
     return isInside(this.#graph) ? formatPercent(value) : formatTime(value * PS_PER_US);
   }
 
-  /** After a change of the selection, and when it is first shown. */
-  follow(): void {
+  draw(): void {
     const { selection } = this.view.link;
     this.#selected = new Set(selection);
     const isOwn = selection.length === 0 || (selection.length === 1 && selection[0] === this.#picked);
@@ -99,6 +119,10 @@ class HloPane {
     const next = Math.max(0, found < 0 ? this.#at : found);
     if (next === this.#at) this.#paint();
     else this.#show(next);
+  }
+
+  update(): void {
+    this.draw();
   }
 
   #show(at: number): void {
@@ -142,9 +166,7 @@ class HloPane {
   #tip(box: GraphBox): Tip {
     const { name, opcode, shape, op, value } = this.#node(box);
     const isPart = isInside(this.#graph);
-    const amount = isPart
-      ? `${this.#amount(value)} of the fusion's estimated work`
-      : `${this.#amount(value)} self time`;
+    const amount = `${this.#amount(value)} ${isPart ? "of the fusion's estimated work" : "self time"}`;
     const what = isPart && opcode === "parameter" ? "read from outside the fusion" : opcode;
     const can = [this.#opOf(box) && "click selects its op", this.#graphOf(box) >= 0 && "double click draws it"];
     const words = can.filter(Boolean).join(", ");
@@ -159,13 +181,12 @@ class HloPane {
       return h("option", { value: i, selected: i === this.#at }, text);
     });
     const isMeant = this.graphs.map(({ ops }) => ops.some((op) => this.#selected.has(op)));
-    const meant = options.filter((_, i) => isMeant[i]);
-    if (meant.length === 0) this.#select.replaceChildren(...options);
-    else
-      this.#select.replaceChildren(
-        h("optgroup", { label: "Of the selected ops" }, ...meant),
-        h("optgroup", { label: "Others" }, ...options.filter((_, i) => !isMeant[i])),
-      );
+    const [others, own] = [options.filter((_, i) => !isMeant[i]), options.filter((_, i) => isMeant[i])];
+    const groups = [
+      h("optgroup", { label: "Of the selected ops" }, ...own),
+      h("optgroup", { label: "Others" }, ...others),
+    ];
+    this.#select.replaceChildren(...(own.length === 0 ? options : groups));
     this.#select.value = String(this.#at);
   }
 
@@ -180,8 +201,7 @@ class HloPane {
     const nOps = this.view.data.nRows("hlo_ops");
     if (this.graphs.length < nOps)
       words.push(`${formatCount(this.graphs.length)} of ${formatCount(nOps)} HLO ops, those that cost most`);
-    this.#say.textContent = words.filter(Boolean).join(" · ");
-    this.#say.title = this.#say.textContent;
+    say(this.#say, words.filter(Boolean).join(" · "));
     const keys =
       "arrow keys move between boxes, Space selects, Enter draws what is around, plus and minus zoom, 0 fits";
     this.#canvas.describe(`Graph of HLO instructions, data flows to the right: ${keys}`);
@@ -199,7 +219,7 @@ class HloPane {
     return at === this.#at ? -1 : at;
   }
 
-  #goTo(box: GraphBox): void {
+  #drawAround(box: GraphBox): void {
     const at = this.#graphOf(box);
     if (at >= 0) this.#show(at);
   }
@@ -209,7 +229,7 @@ class HloPane {
   }
 
   #act(key: string, box: GraphBox): boolean {
-    if (key === "Enter" && this.#graphOf(box) >= 0) this.#goTo(box);
+    if (key === "Enter" && this.#graphOf(box) >= 0) this.#drawAround(box);
     else if (key === "Enter" || key === " ") this.#pick(box);
     else if (key === "Escape" && this.#selected.size > 0) this.view.link.setSelection([]);
     else return false;
@@ -292,7 +312,7 @@ const MOST_CRUMBS = 5;
 /** So wide a node is seen in the whole. */
 const WIDE_PX = 16;
 
-class IciclePane implements IcicleSource {
+class IciclePane implements IcicleSource, TreePane {
   readonly element: HTMLElement;
   readonly top = 0;
   readonly spoken = { parts: "Inside", shown: "what is shown" };
@@ -301,9 +321,8 @@ class IciclePane implements IcicleSource {
   constructor(
     readonly model: TreeModel,
     readonly listeners: NodeListeners,
-    signal: AbortSignal,
   ) {
-    this.#place = new IciclePlace(this, MOST_CRUMBS, signal);
+    this.#place = new IciclePlace(this, MOST_CRUMBS, model.view);
     const { crumbs, say, element, legend } = this.#place;
     this.element = h("div.tfp-tree-icicle", h("div.tfp-tree-line", crumbs, say), element, legend);
   }
@@ -320,28 +339,32 @@ class IciclePane implements IcicleSource {
     this.#place.draw();
   }
 
+  update(): void {
+    this.draw();
+  }
+
   scene() {
     const { model } = this;
     const values = model.values(model.figure.key);
     const { own, total } = model.figures();
     const n = model.nEntries;
     const hits = model.hits === null ? null : new Set(model.hits);
-    return {
-      times: { ownPs: own.subarray(0, n), totalPs: total.subarray(0, n), wholePs: model.whole },
-      psOf: (op: number) => values[op],
-      lookOf: (cell: Cell) => cellLook(model, cell, hits),
-    };
+    const lookOf = (cell: Cell) => cellLook(model, cell, hits);
+    const times = { ownPs: own.subarray(0, n), totalPs: total.subarray(0, n), wholePs: model.whole };
+    return { times, psOf: (op: number) => values[op], lookOf };
   }
 
-  reveal(node: number): void {
+  goTo(node: number): void {
     const { tree } = this.model;
     const { zoom, width } = this.#place;
     const op = opOfNode(tree, node);
     const place = op >= 0 ? this.model.places[op] : tree.parent[node];
-    if (around(tree, place).includes(zoom) || zoom === node) return;
-    // Where it is wide enough in all, nothing needs to be left.
-    const isWide = this.model.share(node) * width >= WIDE_PX;
-    this.#place.zoomTo(isWide ? 0 : Math.max(0, place));
+    if (!around(tree, place).includes(zoom) && zoom !== node) {
+      // Where it is wide enough in all, nothing needs to be left.
+      const isWide = this.model.share(node) * width >= WIDE_PX;
+      this.#place.zoomTo(isWide ? 0 : Math.max(0, place));
+    }
+    this.draw();
   }
 
   setHover(name: string): void {
@@ -365,14 +388,6 @@ class IciclePane implements IcicleSource {
   onOpen(row: number): void {
     if (row === 0) this.listeners.onClear();
     else this.listeners.onPick(row);
-  }
-
-  hasSelection(): boolean {
-    return this.model.selected.size > 0;
-  }
-
-  onClear(): void {
-    this.listeners.onClear();
   }
 
   onHover(cell: Cell | null): Tip | null {
@@ -402,10 +417,11 @@ class TreeWidget {
   readonly #search: SearchBox;
   readonly #place = h("div.tfp-tree-place");
   readonly #count = h("span.q");
-  readonly #figures = h("select", { "aria-label": "Figure" });
+  readonly #figures: HTMLSelectElement;
   readonly #sides = sidesLegend();
-  #graph: GraphPane | null = null;
-  #hlo: HloPane | null = null;
+  readonly #made = new Map<ViewKind, readonly TreePane[]>();
+  /** What is shown. */
+  #panes: readonly TreePane[] = [];
 
   constructor(
     readonly view: TraceView,
@@ -419,65 +435,52 @@ class TreeWidget {
       onHover: (node) => view.link.setHover(this.#model.hoverName(node)),
       onClear: () => view.link.setSelection([]),
     };
-    this.#icicle = new IciclePane(this.#model, this.#listeners, signal);
+    this.#icicle = new IciclePane(this.#model, this.#listeners);
     this.#table = new TablePane(this.#model, this.#listeners, signal);
-    this.#search = new SearchBox(
-      this.#model,
-      { onFound: () => this.#draw(), onGoTo: (node: number) => this.#goTo(node) },
-      signal,
-    );
+    const searching = { onFound: () => this.#draw(), onGoTo: (node: number) => this.#goTo(node) };
+    this.#search = new SearchBox(this.#model, searching, signal);
+    const options = structure.figures.map(({ key, text }) => h("option", { value: key }, text));
+    this.#figures = selectBox("Figure", signal, (key) => this.#chooseFigure(key as FigureKey), ...options);
     view.root.append(h("div.tfp-fill", this.#toolbar(), this.#place));
-    this.#listen();
+    const compute = () => {
+      this.#model.compute();
+      this.#search.search();
+    };
+    follow(view, { compute, select: () => this.#follow(), hover: () => this.#showHover() });
     this.#choose(asked);
   }
 
   #toolbar(): HTMLElement {
     const { signal } = this.view;
     const { structure } = this.#model;
-    const select = this.#figures;
-    for (const { key, text } of structure.figures) select.append(h("option", { value: key }, text));
-    on(select, signal, { change: () => this.#chooseFigure(select.value as FigureKey) });
     const { n_ops, n_named } = structure.meta;
     const named = n_named < n_ops ? `${n_named.toLocaleString("en-US")} of ` : "";
     this.#count.textContent = `${named}${n_ops.toLocaleString("en-US")} ${n_ops === 1 ? "op" : "ops"}`;
     this.#count.title = named ? "The others cost least; they are summed by scope." : "";
-    const kinds = segmented(
-      "By what the cost is cut",
-      KINDS,
-      this.#model.kind,
-      (kind: ViewKind) => this.#choose(kind),
-      signal,
-    );
-    const space = h("span.sp");
-    return h("div.bar", kinds, select, ...this.#search.elements, space, this.#sides, this.#count);
-  }
-
-  #listen(): void {
-    const compute = () => {
-      this.#model.compute();
-      this.#search.search();
-    };
-    follow(this.view, { compute, select: () => this.#follow(), hover: () => this.#showHover() });
+    const choose = (kind: ViewKind) => this.#choose(kind);
+    const kinds = segmented("By what the cost is cut", KINDS, this.#model.kind, choose, signal);
+    const search = this.#search.elements;
+    return h("div.bar", kinds, this.#figures, ...search, h("span.sp"), this.#sides, this.#count);
   }
 
   #choose(kind: ViewKind): void {
     this.#model.kind = kind;
     const why = this.#whyEmpty(kind);
-    if (why !== null) this.#place.replaceChildren(why);
-    else if (kind === "graph") {
-      this.#graph ??= new GraphPane(this.#model, this.#listeners, this.view.signal);
-      this.#place.replaceChildren(this.#graph.element);
-    } else if (kind === "hlo") {
-      this.#hlo ??= new HloPane(this.view, this.#hlos);
-      this.#place.replaceChildren(this.#hlo.element);
-    } else {
-      const panes = kind === "op" ? [this.#table.element] : [this.#icicle.element, this.#table.element];
-      this.#place.replaceChildren(...panes);
-    }
+    this.#panes = why === null ? (this.#made.get(kind) ?? this.#make(kind)) : [];
+    if (why === null) this.#made.set(kind, this.#panes);
+    this.#place.replaceChildren(...(why === null ? this.#panes.map(({ element }) => element) : [why]));
     this.#place.dataset.kind = kind;
     this.#figures.hidden = kind === "hlo";
     this.#showSides();
     this.#search.search();
+  }
+
+  #make(kind: ViewKind): TreePane[] {
+    const { view } = this;
+    if (kind === "graph") return [new GraphPane(this.#model, this.#listeners, view.signal)];
+    const select = (node: number) => view.link.setSelection(this.#model.opsToSelect(node));
+    if (kind === "hlo") return [new HloPane(view, this.#hlos, select)];
+    return kind === "op" ? [this.#table] : [this.#icicle, this.#table];
   }
 
   get #hlos(): readonly HloGraphMeta[] {
@@ -487,16 +490,14 @@ class TreeWidget {
   #whyEmpty(kind: ViewKind): HTMLElement | null {
     const { meta } = this.#model.structure;
     const { signal } = this.view;
-    const isStored = meta.is_stored;
     const framework = frameworkOf(this.view.data.meta);
-    const capture = isStored || framework !== "TensorFlow" ? "" : CAPTURE_CODE[framework];
+    const capture = meta.is_stored || framework !== "TensorFlow" ? "" : CAPTURE_CODE[framework];
     if (kind === "code" && meta.no_code) {
-      const reason = `Lines are unknown because ${meta.no_code}`;
-      return emptyState("No call stacks in this profile", reason, capture, signal);
+      return emptyState("No call stacks in this profile", `Lines are unknown because ${meta.no_code}`, capture, signal);
     }
     if (kind === "graph" && meta.no_edges) {
       const reason = `What feeds what is unknown because ${meta.no_edges}`;
-      return emptyState("No graph of ops in this profile", reason, isStored ? WITH_GRAPH : capture, signal);
+      return emptyState("No graph of ops in this profile", reason, meta.is_stored ? WITH_GRAPH : capture, signal);
     }
     if (kind === "hlo" && this.#hlos.length === 0) {
       if (this.view.data.nRows("hlo_ops") === 0) {
@@ -527,14 +528,7 @@ class TreeWidget {
   }
 
   #draw(): void {
-    const { kind } = this.#model;
-    if (this.#whyEmpty(kind) !== null) return;
-    if (kind === "graph") this.#graph?.draw();
-    else if (kind === "hlo") this.#hlo?.follow();
-    else {
-      if (kind !== "op") this.#icicle.draw();
-      this.#table.draw();
-    }
+    for (const pane of this.#panes) pane.draw();
   }
 
   /** Selects the ops of a node, or none where exactly they are selected. */
@@ -547,14 +541,8 @@ class TreeWidget {
   #follow(): void {
     const { link } = this.view;
     if (!this.#model.select(link.selection)) return;
-    const { kind } = this.#model;
-    if (this.#whyEmpty(kind) !== null) return;
-    if (kind === "graph") this.#graph?.update();
-    if (kind === "hlo") this.#hlo?.follow();
-    if (kind === "graph" || kind === "hlo") return;
-    if (kind !== "op") this.#icicle.draw();
-    this.#table.update();
-    this.#revealSelected();
+    for (const pane of this.#panes) pane.update();
+    if (this.#panes.includes(this.#table)) this.#revealSelected();
   }
 
   /** What was selected elsewhere is brought into sight, unless some of it is. */
@@ -567,27 +555,11 @@ class TreeWidget {
   }
 
   #goTo(node: number): void {
-    if (this.#model.kind === "graph") this.#graph?.reveal(node);
-    else if (this.#model.kind === "hlo") this.view.link.setSelection(this.#model.opsToSelect(node));
-    else {
-      if (this.#model.kind !== "op") {
-        this.#icicle.reveal(node);
-        this.#icicle.draw();
-      }
-      this.#table.update();
-      this.#table.reveal(node);
-    }
+    for (const pane of this.#panes) pane.goTo(node);
   }
 
   #showHover(): void {
-    const { hover } = this.view.link;
-    const { kind } = this.#model;
-    if (kind === "graph") this.#graph?.setHover(hover);
-    else if (kind === "hlo") this.#hlo?.setHover(hover);
-    else {
-      this.#icicle.setHover(hover);
-      this.#table.setHover(hover);
-    }
+    for (const pane of this.#panes) pane.setHover(this.view.link.hover);
   }
 }
 

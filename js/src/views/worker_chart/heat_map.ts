@@ -28,7 +28,7 @@ import { formatMsSpan } from "../../model/overview";
 import { rangeInPs, stepLabel, stepWords } from "../../model/range";
 import { median, niceTicks, timeOfSteps } from "../../model/steps";
 import { formatCount, formatMs, formatPercent, plural } from "../../model/text";
-import { h, inFrame, on, onKeys, sized, unspoken, watchSize } from "../../ui/dom";
+import { h, inFrame, on, onKeys, say, sized, unspoken, watchSize } from "../../ui/dom";
 import { drawLabels, type PlotLabel } from "../../ui/plot";
 import { chooseRange, type TraceView } from "../../ui/view";
 
@@ -110,16 +110,14 @@ export function card(
   more: { readonly role?: string | undefined; readonly held?: StragglerMeta | undefined } = {},
 ): Card {
   const hasOwn = row.ownMs < row.stepTimeMs;
-  const lines = [
-    `${what}: ${formatMs(row.stepTimeMs)}${hasOwn ? `, of which ${formatMs(row.ownMs)} its own work` : ""}`,
-  ];
+  const own = hasOwn ? `, of which ${formatMs(row.ownMs)} its own work` : "";
+  const lines = [`${what}: ${formatMs(row.stepTimeMs)}${own}`];
   categories.forEach((category, c) => {
     const ms = row.parts[c];
     if (ms <= 0) return;
     const mark = c === row.bottleneck ? " · bottleneck" : "";
-    lines.push(
-      `${CATEGORY_LABELS[category] ?? category} ${formatMs(ms)} · ${formatPercent(ms / row.stepTimeMs)}${mark}`,
-    );
+    const name = CATEGORY_LABELS[category] ?? category;
+    lines.push(`${name} ${formatMs(ms)} · ${formatPercent(ms / row.stepTimeMs)}${mark}`);
   });
   const { role, held } = more;
   if (held) {
@@ -283,8 +281,7 @@ export class WorkerModel {
 
   /** A value of each row of the table: of own time, step time, or a category. */
   values(of: string): ArrayLike<number> {
-    if (of === "step") return numbers(this.table, "step_time_ms");
-    return numbers(this.table, `${of}_ms`);
+    return numbers(this.table, of === "step" ? "step_time_ms" : `${of}_ms`);
   }
 }
 
@@ -362,10 +359,7 @@ function colorRamp(root: HTMLElement, of: string): Ramp {
   return { css, rgba: ctx.getImageData(0, 0, N_COLORS, 1).data };
 }
 
-interface CellPlace {
-  readonly left: number;
-  readonly width: number;
-  readonly height: number;
+interface CellPlace extends Readonly<Record<"left" | "width" | "height", number>> {
   readonly total: { readonly width: number; readonly height: number };
 }
 
@@ -419,8 +413,8 @@ interface Cell {
 
 export class HeatMap {
   readonly element: HTMLElement;
-  readonly #caption = h("span", { class: "q" });
-  readonly #legend = h("span", { class: "tfp-host-ramp" });
+  readonly #caption = h("span.q");
+  readonly #legend = h("span.tfp-host-ramp");
   readonly #plot: HTMLElement;
   readonly #canvas = unspoken("canvas");
   readonly #labels = unspoken("div.tfp-labels");
@@ -432,7 +426,8 @@ export class HeatMap {
   #grid: HostGrid | null = null;
   #size = { width: 0, height: 0, left: LABELS_PX.least };
   #cursor: Cell | null = null;
-  readonly #redraw: () => void;
+  /** Until the next frame keys and pointer act on what is on the screen. */
+  readonly draw: () => void;
 
   constructor(
     readonly model: WorkerModel,
@@ -441,38 +436,24 @@ export class HeatMap {
   ) {
     const { signal, onTheme } = model.view;
     this.of = model.hasOwn ? "own" : "step";
-    this.#plot = h("div", {
-      class: "plot tfp-plot",
-      tabindex: 0,
-      role: "application",
-      "aria-roledescription": "heat map",
+    const attributes = { tabindex: 0, role: "application", "aria-roledescription": "heat map" };
+    this.#plot = h("div.plot.tfp-plot", attributes, this.#canvas, this.#marks, this.#labels);
+    this.element = h("div.tfp-host-heat", h("p", this.#caption, this.#legend), this.#plot);
+    this.draw = inFrame(() => this.#paint(), signal);
+    onTheme(this.draw);
+    watchSize(this.#plot, signal, (width, height) => {
+      Object.assign(this.#size, { width, height });
+      this.draw();
     });
-    this.#plot.append(this.#canvas, this.#marks, this.#labels);
-    this.element = h("div", { class: "tfp-host-heat" }, h("p", {}, this.#caption, this.#legend), this.#plot);
-    this.#redraw = inFrame(() => this.#paint(), signal);
-    onTheme(this.#redraw);
-    watchSize(
-      this.#plot,
-      (width, height) => {
-        Object.assign(this.#size, { width, height });
-        this.#redraw();
-      },
-      signal,
-    );
-    this.#listen();
-    this.read();
-  }
-
-  #listen(): void {
-    on(this.#plot, this.model.view.signal, {
+    on(this.#plot, signal, {
       pointermove: (event) => this.#point(this.#cellUnder(event)),
       pointerleave: () => this.#point(null),
       blur: () => this.#point(null),
       click: (event) => this.#click(event),
     });
-    onKeys(this.#plot, this.model.view.signal, (event) => this.#key(event));
+    onKeys(this.#plot, signal, (event) => this.#key(event));
+    this.read();
   }
-
   read(): void {
     const { table, hosts, nSteps, usual } = this.model;
     const values = this.of === "own" ? ownTimes(table) : this.model.values(this.of);
@@ -480,11 +461,6 @@ export class HeatMap {
     // A first step that compiles would make all others one colour.
     this.#range = rangeOf(this.#matrix, nSteps, usual);
     this.draw();
-  }
-
-  /** Until the next frame keys and pointer act on what is on the screen. */
-  draw(): void {
-    this.#redraw();
   }
 
   get #right(): number {
@@ -558,13 +534,12 @@ export class HeatMap {
     const words = merged.filter(Boolean).join(", ");
     const counts = `${formatCount(grid.order.length)} hosts × ${plural(model.nSteps, "aligned step")}`;
     const named = prefix === "" ? counts : counts.replace(" hosts", ` hosts ${prefix}…`);
-    this.#caption.textContent = words ? `${named} · ${words}, of which the largest value is shown` : named;
-    this.#caption.title = this.#caption.textContent;
+    say(this.#caption, words ? `${named} · ${words}, of which the largest value is shown` : named);
     const isCut = this.#matrix.some((value) => value > most);
     const bar = unspoken("i");
     bar.style.background = css;
     const texts = [formatMs(least), formatMs(middleOf(this.#range)), `${formatMs(most)}${isCut ? " and more" : ""}`];
-    this.#legend.replaceChildren(bar, ...texts.map((text) => h("span", {}, text)));
+    this.#legend.replaceChildren(bar, ...texts.map((text) => h("span", text)));
     const label = `Heat map of ${counts}. Arrow keys move, Enter chooses host and step.`;
     if (!this.#cursor) this.#plot.setAttribute("aria-label", label);
   }
@@ -577,12 +552,10 @@ export class HeatMap {
     const { left } = this.#size;
     const boxes: HTMLElement[] = [];
     const outline = (kind: string, rows: readonly [number, number], columns: readonly [number, number]) => {
-      const box = h("div", { class: kind });
       const [y0, y1] = rows.map((row) => Math.round((row / grid.nRows) * this.#bottom));
       const [x0, x1] = columns.map((column) => Math.round(left + (column / grid.nColumns) * this.#right));
-      Object.assign(box.style, { left: `${x0 - 1}px`, top: `${y0 - 1}px` });
-      Object.assign(box.style, { width: `${x1 - x0 + 2}px`, height: `${Math.max(1, y1 - y0) + 2}px` });
-      boxes.push(box);
+      const size = { width: `${x1 - x0 + 2}px`, height: `${Math.max(1, y1 - y0) + 2}px` };
+      boxes.push(h(`div.${kind}`, { style: { left: `${x0 - 1}px`, top: `${y0 - 1}px`, ...size } }));
     };
     const place = grid.order.indexOf(model.hosts.indexOf(model.view.link.host));
     if (place >= 0) {
@@ -653,18 +626,20 @@ export class HeatMap {
 
   #key(event: KeyboardEvent): boolean {
     const grid = this.#grid;
+    const { link } = this.model.view;
     if (grid === null) return false;
     const at = this.#cursor ?? { row: 0, column: 0 };
     const last = { row: grid.nRows - 1, column: grid.nColumns - 1 };
+    const { row, column } = at;
     const moves: Readonly<Record<string, Cell>> = {
-      ArrowRight: { row: at.row, column: at.column + 1 },
-      ArrowLeft: { row: at.row, column: at.column - 1 },
-      ArrowDown: { row: at.row + 1, column: at.column },
-      ArrowUp: { row: at.row - 1, column: at.column },
-      PageDown: { row: at.row + PAGE_ROWS, column: at.column },
-      PageUp: { row: at.row - PAGE_ROWS, column: at.column },
-      Home: { row: event.ctrlKey ? 0 : at.row, column: 0 },
-      End: { row: event.ctrlKey ? last.row : at.row, column: last.column },
+      ArrowRight: { row, column: column + 1 },
+      ArrowLeft: { row, column: column - 1 },
+      ArrowDown: { row: row + 1, column },
+      ArrowUp: { row: row - 1, column },
+      PageDown: { row: row + PAGE_ROWS, column },
+      PageUp: { row: row - PAGE_ROWS, column },
+      Home: { row: event.ctrlKey ? 0 : row, column: 0 },
+      End: { row: event.ctrlKey ? last.row : row, column: last.column },
     };
     const to = moves[event.key];
     if (to) {
@@ -672,15 +647,10 @@ export class HeatMap {
       const moved = { row: inside(to.row, last.row), column: inside(to.column, last.column) };
       this.#point(this.#cursor ? moved : at);
     } else if ((event.key === "Enter" || event.key === " ") && this.#cursor) this.#choose(this.#cursor);
-    else if (event.key === "Escape" && this.#isAnythingChosen) {
-      this.model.view.link.setHost("");
+    else if (event.key === "Escape" && (link.host !== "" || link.timeRange !== null)) {
+      link.setHost("");
       this.model.choose(null);
     } else return false;
     return true;
-  }
-
-  get #isAnythingChosen(): boolean {
-    const { link } = this.model.view;
-    return link.host !== "" || link.timeRange !== null;
   }
 }

@@ -18,12 +18,13 @@ import {
   onKeys,
   paced,
   segmented,
+  selectBox,
   setAria,
   textFits,
   unspoken,
   watchSize,
 } from "../../ui/dom";
-import { createTip, type TipBox } from "../../ui/plot";
+import { TipBox } from "../../ui/plot";
 import { categorySwatch } from "../../ui/share_bar";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { type Card, card, HeatMap, isSpecial, label, type SortBy, valueLabel, WorkerModel } from "./heat_map";
@@ -48,13 +49,9 @@ class HostColumns {
     readonly onHover: (host: number, column: DOMRect | null) => void,
     signal: AbortSignal,
   ) {
-    this.#list = h("div", {
-      class: "cols",
-      role: "listbox",
-      tabindex: 0,
-      "aria-label": "Hosts, by the parts of a step",
-    });
-    this.element = h("div", { class: "tfp-host-columns" }, this.#axis, this.#list);
+    const attributes = { role: "listbox", tabindex: 0, "aria-label": "Hosts, by the parts of a step" };
+    this.#list = h("div.cols", attributes);
+    this.element = h("div.tfp-host-columns", this.#axis, this.#list);
     const columnOf = (event: Event) => (event.target as Element).closest<HTMLElement>("[role=option]");
     const leave = () => this.onHover(-1, null);
     on(this.#list, signal, {
@@ -71,7 +68,7 @@ class HostColumns {
     });
     onKeys(this.#list, signal, ({ key }) => this.#key(key));
     const redraw = inFrame(() => this.draw(), signal);
-    watchSize(this.#list, redraw, signal);
+    watchSize(this.#list, signal, redraw);
   }
 
   draw(): void {
@@ -80,7 +77,7 @@ class HostColumns {
     const { short, prefix } = shortHosts(rows.map(({ host }) => this.model.hosts[host]));
     const named = this.#named(short);
     this.#active = Math.min(this.#active, Math.max(0, rows.length - 1));
-    this.#axis.replaceChildren(...this.#lines(most), h("span", { class: "q host" }, prefix ? `${prefix}…` : "host"));
+    this.#axis.replaceChildren(...this.#lines(most), h("span.q.host", prefix ? `${prefix}…` : "host"));
     this.#axis.title = prefix;
     this.#list.replaceChildren(...rows.map((_, place) => this.#column(place, most, named[place])));
     this.#tellActive();
@@ -100,19 +97,17 @@ class HostColumns {
 
   /** Hairlines of the scale, and the median of the own times, which a straggler rises above. */
   #lines(most: number): HTMLElement[] {
-    const at = (ms: number, text: string, kind = "") => {
-      const line = h("div", { class: `line ${kind}` }, h("span", {}, text));
-      line.style.bottom = `${(ms / most) * 100}%`;
-      return line;
+    const at = (ms: number, text: string, kind: ".median" | "" = "") => {
+      return h(`div.line${kind}`, { style: { bottom: `${(ms / most) * 100}%` } }, h("span", text));
     };
     const ticks = niceTicks(most, 4).filter((ms) => ms < most);
     const lines = ticks.map((ms) => at(ms, ms === 0 ? "0 ms" : formatNumber(ms, 6).replace(/\.?0+$/, "")));
     const own = this.model.rows.filter(({ host }) => this.model.isWorker(host)).map(({ ownMs }) => ownMs);
     if (this.model.hasOwn && own.length > 1) {
       const medianMs = median(own);
-      lines.push(at(medianMs, `median own work ${formatMs(medianMs)}`, "median"));
+      lines.push(at(medianMs, `median own work ${formatMs(medianMs)}`, ".median"));
     }
-    return [h("div", { class: "plot" }, ...lines)];
+    return [h("div.plot", ...lines)];
   }
 
   #column(place: number, most: number, name: string): HTMLElement {
@@ -122,27 +117,18 @@ class HostColumns {
     const held = model.stragglerOf(row.host);
     const { title, lines } = card(row, hosts[row.host], categories, what, { role: roles[row.host], held });
     const pieces = stack.map((c) => {
-      const piece = h("i");
-      piece.style.height = `${(row.parts[c] / most) * 100}%`;
-      piece.style.background = `var(--c-${categories[c]})`;
-      return piece;
+      const style = { height: `${(row.parts[c] / most) * 100}%`, background: `var(--c-${categories[c]})` };
+      return h("i", { style });
     });
-    const mark = held ? h("b", { class: "mark", "data-text": `+${formatNumber(held.excess_ms)}` }) : null;
-    const isChosen = view.link.host === hosts[row.host];
-    return h(
-      "div",
-      {
-        role: "option",
-        id: this.#id(place),
-        class: `col${held ? " held" : ""}`,
-        "data-host": row.host,
-        "aria-selected": String(isChosen),
-        "aria-label": [title, ...lines].join(", "),
-      },
-      // Short texts come from the style sheet: the label has the whole ones.
-      h("div", { class: "stack" }, ...pieces, mark),
-      h("div", { class: "name", "data-text": name }),
-    );
+    const mark = held ? h("b.mark", { "data-text": `+${formatNumber(held.excess_ms)}` }) : null;
+    const says = {
+      "aria-selected": String(view.link.host === hosts[row.host]),
+      "aria-label": [title, ...lines].join(", "),
+    };
+    const attributes = { role: "option", id: this.#id(place), "data-host": row.host, ...says };
+    // Short texts come from the style sheet: the label has the whole ones.
+    const parts = [h("div.stack", ...pieces, mark), h("div.name", { "data-text": name })];
+    return h(held ? "div.col.held" : "div.col", attributes, ...parts);
   }
 
   /** Ids are of the page, where several charts may be. */
@@ -183,7 +169,7 @@ class HostTable {
   readonly element: HTMLElement;
   readonly #head = h("thead");
   readonly #body = h("tbody");
-  readonly #foot = h("p", { class: "q tfp-workers-more", role: "status" });
+  readonly #foot = h("p.q.tfp-workers-more", { role: "status" });
 
   constructor(
     readonly model: WorkerModel,
@@ -191,12 +177,8 @@ class HostTable {
     readonly onHover: (host: number, row: DOMRect | null) => void,
     signal: AbortSignal,
   ) {
-    this.element = h(
-      "div",
-      { class: "tfp-workers-place" },
-      h("table", { class: "tfp-workers" }, this.#head, this.#body),
-      this.#foot,
-    );
+    const table = h("table.tfp-workers", this.#head, this.#body);
+    this.element = h("div.tfp-workers-place", table, this.#foot);
     const rowOf = (event: Event) => (event.target as Element).closest<HTMLElement>("tr");
     on(this.#body, signal, {
       pointermove: (event) => {
@@ -220,23 +202,21 @@ class HostTable {
     // Cut so that several stay apart; of one the style sheet leaves out the end.
     const cuts = cutNames(several, textFits(this.element, HOST_PX));
     this.#body.replaceChildren(...shown.map((_, i) => this.#row(i, most, cuts)));
-    this.#foot.textContent =
-      rows.length > shown.length ? `${formatCount(shown.length)} of ${formatCount(rows.length)} hosts` : "";
+    const isCut = rows.length > shown.length;
+    this.#foot.textContent = isCut ? `${formatCount(shown.length)} of ${formatCount(rows.length)} hosts` : "";
   }
 
   #heads(most: number): HTMLElement {
     const { stack, categories, hasOwn } = this.model;
+    const scope = "col";
     return h(
       "tr",
-      {},
-      h("th", { class: "l", scope: "col" }, "Host"),
-      h("th", { class: "l stack", scope: "col" }, `Time of a step, 0 to ${formatMs(most)}`),
-      h("th", { scope: "col" }, "Step, ms"),
-      hasOwn && h("th", { scope: "col", title: "Step time without communication" }, "Own, ms"),
-      ...stack.map((c) =>
-        h("th", { scope: "col" }, categorySwatch(categories[c]), CATEGORY_LABELS[categories[c]] ?? ""),
-      ),
-      this.#remarks !== "" && h("th", { class: "l", scope: "col" }, this.#remarks),
+      h("th.l", { scope }, "Host"),
+      h("th.l.stack", { scope }, `Time of a step, 0 to ${formatMs(most)}`),
+      h("th", { scope }, "Step, ms"),
+      hasOwn && h("th", { scope, title: "Step time without communication" }, "Own, ms"),
+      ...stack.map((c) => h("th", { scope }, categorySwatch(categories[c]), CATEGORY_LABELS[categories[c]] ?? "")),
+      this.#remarks !== "" && h("th.l", { scope }, this.#remarks),
     );
   }
 
@@ -249,39 +229,33 @@ class HostTable {
     const name = model.hosts[row.host] || "unnamed host";
     const role = model.roles[row.host];
     const cells = stack.map((c) => {
-      const emphasis = row.parts[c] === 0 ? "z" : c === row.bottleneck ? "top" : "";
-      return h("td", { class: emphasis }, formatPart(row.parts[c], decimals));
+      const look = row.parts[c] === 0 ? "td.q" : c === row.bottleneck ? "td.top" : "td";
+      return h(look, formatPart(row.parts[c], decimals));
     });
     const isChosen = view.link.host !== "" && view.link.host === name;
-    const choose = h("button", { type: "button", class: "link", "aria-pressed": String(isChosen), title: name });
+    const attributes = { type: "button", "aria-pressed": String(isChosen), title: name };
     const short = model.shortNames[row.host];
-    choose.append(cuts.get(short) ?? short);
+    const choose = h("button.link", attributes, cuts.get(short) ?? short);
+    const special = isSpecial(role) && h("span.q", ` ${role}`);
     return h(
-      "tr",
-      { "data-host": row.host, class: isChosen ? "on" : "" },
-      h(
-        "th",
-        { scope: "row", title: name },
-        model.hosts.length > 1 ? choose : name,
-        isSpecial(role) && h("span", { class: "q" }, ` ${role}`),
-      ),
-      h("td", { class: "stack" }, this.#bar(row.parts, most)),
-      h("td", { class: isSlowest ? "top" : "" }, row.stepTimeMs.toFixed(decimals)),
-      hasOwn && h("td", {}, row.ownMs.toFixed(decimals)),
+      isChosen ? "tr.on" : "tr",
+      { "data-host": row.host },
+      h("th", { scope: "row", title: name }, model.hosts.length > 1 ? choose : name, special),
+      h("td.stack", this.#bar(row.parts, most)),
+      h(isSlowest ? "td.top" : "td", row.stepTimeMs.toFixed(decimals)),
+      hasOwn && h("td", row.ownMs.toFixed(decimals)),
       ...cells,
-      this.#remarks !== "" && h("td", { class: "l" }, this.#remark(i)),
+      this.#remarks !== "" && h("td.l", this.#remark(i)),
     );
   }
 
   #bar(parts: readonly number[], most: number): HTMLElement {
     const { stack, categories } = this.model;
     const pieces = stack.map((c) => {
-      const piece = h("i");
-      piece.style.width = parts[c] > 0 ? `max(1px, ${(parts[c] / most) * 100}%)` : "0";
-      piece.style.background = `var(--c-${categories[c]})`;
-      return piece;
+      const width = parts[c] > 0 ? `max(1px, ${(parts[c] / most) * 100}%)` : "0";
+      return h("i", { style: { width, background: `var(--c-${categories[c]})` } });
     });
-    return h("div", {}, ...pieces);
+    return h("div", ...pieces);
   }
 
   /** Head of the last column; "" where it would be empty. */
@@ -295,7 +269,7 @@ class HostTable {
   #remark(i: number): Node | string {
     const { rows, categories, hasOwn } = this.model;
     const held = this.model.stragglerOf(rows[i].host);
-    if (held) return h("b", {}, `by ${label(held.category)}, ${formatMs(held.cost_ms)} a step`);
+    if (held) return h("b", `by ${label(held.category)}, ${formatMs(held.cost_ms)} a step`);
     if (hasOwn) return "";
     return rows[i].bottleneck < 0 ? "none" : label(categories[rows[i].bottleneck]);
   }
@@ -305,7 +279,7 @@ class HostTable {
 const STRAGGLER_PX = 112;
 
 class StragglerList {
-  readonly element = h("div", { class: "tfp-stragglers" });
+  readonly element = h("div.tfp-stragglers");
   readonly #body = h("tbody");
   readonly #title = h("caption");
 
@@ -313,47 +287,38 @@ class StragglerList {
     readonly model: WorkerModel,
     readonly signal: AbortSignal,
   ) {
-    const head = ["Host", "Slower in", "Over the median", "Costs all"].map((text, k) =>
-      h("th", { scope: "col", class: k < 2 ? "l" : "" }, text),
+    const heads = ["Host", "Slower in", "Over the median", "Costs all", "Last in"].map((text, k) =>
+      h(k < 2 ? "th.l" : k < 4 ? "th" : "th.opt", { scope: "col" }, text),
     );
-    const last = h("th", { scope: "col", class: "opt" }, "Last in");
-    const table = h(
-      "table",
-      { class: "tfp-workers" },
-      this.#title,
-      h("thead", {}, h("tr", {}, ...head, last)),
-      this.#body,
-    );
-    this.element.append(table);
+    this.element.append(h("table.tfp-workers", this.#title, h("thead", h("tr", ...heads)), this.#body));
   }
 
   draw(): void {
     const { stragglers, nStragglers } = this.model;
     this.element.hidden = stragglers.length === 0;
     if (stragglers.length === 0) return;
-    const count =
-      nStragglers > stragglers.length ? `${formatCount(stragglers.length)} of ${formatCount(nStragglers)} hosts` : "";
-    this.#title.replaceChildren(h("b", {}, "Who holds the others up"), ` ${count}`);
+    const isCut = nStragglers > stragglers.length;
+    const count = isCut ? `${formatCount(stragglers.length)} of ${formatCount(nStragglers)} hosts` : "";
+    this.#title.replaceChildren(h("b", "Who holds the others up"), ` ${count}`);
     const { hosts, shortNames } = this.model;
     const nameOf = (host: string) => shortNames[hosts.indexOf(host)] ?? host;
     const names = stragglers.map(({ host }) => nameOf(host));
     const cuts = cutNames(names, textFits(this.element, STRAGGLER_PX));
-    this.#body.replaceChildren(
-      ...stragglers.map((one) => {
-        const isChosen = this.model.view.link.host === one.host;
-        const choose = () => this.model.chooseHost(hosts.indexOf(one.host));
-        const attributes = { class: "link", title: one.host, "aria-pressed": String(isChosen) };
-        return h(
-          "tr",
-          { class: isChosen ? "on" : "" },
-          h("th", { scope: "row" }, button(cuts.get(nameOf(one.host)) ?? one.host, choose, this.signal, attributes)),
-          h("td", { class: "l" }, categorySwatch(one.category), label(one.category)),
-          h("td", {}, formatMs(one.excess_ms)),
-          h("td", {}, `${formatMs(one.cost_ms)} · ${formatPercent(one.cost_ratio)}`),
-          h("td", { class: "opt" }, `${formatCount(one.n_steps)} of ${formatCount(one.n_aligned)}`),
-        );
-      }),
-    );
+    const rows = stragglers.map((one) => {
+      const isChosen = this.model.view.link.host === one.host;
+      const choose = () => this.model.chooseHost(hosts.indexOf(one.host));
+      const attributes = { class: "link", title: one.host, "aria-pressed": String(isChosen) };
+      const name = cuts.get(nameOf(one.host)) ?? one.host;
+      return h(
+        isChosen ? "tr.on" : "tr",
+        h("th", { scope: "row" }, button(name, choose, this.signal, attributes)),
+        h("td.l", categorySwatch(one.category), label(one.category)),
+        h("td", formatMs(one.excess_ms)),
+        h("td", `${formatMs(one.cost_ms)} · ${formatPercent(one.cost_ratio)}`),
+        h("td.opt", `${formatCount(one.n_steps)} of ${formatCount(one.n_aligned)}`),
+      );
+    });
+    this.#body.replaceChildren(...rows);
   }
 }
 
@@ -367,10 +332,10 @@ class WorkerChart {
   readonly #model: WorkerModel;
   readonly #slider: HTMLInputElement;
   readonly #mean: HTMLButtonElement;
-  readonly #at = h("span", { class: "at", role: "status" });
-  readonly #say = h("p", { class: "tfp-worker-say", role: "status" });
-  readonly #fill = h("div", { class: "tfp-fill" });
-  readonly #place = h("div", { class: "tfp-workers-forms" });
+  readonly #at = h("span.at", { role: "status" });
+  readonly #say = h("p.tfp-worker-say", { role: "status" });
+  readonly #fill = h("div.tfp-fill");
+  readonly #place = h("div.tfp-workers-forms");
   readonly #tip: TipBox;
   readonly #table: HostTable;
   readonly #columns: HostColumns;
@@ -397,7 +362,7 @@ class WorkerChart {
     this.#list = new StragglerList(model, signal);
     this.#colors = n > MOST_COLUMNS ? this.#colorChoice() : null;
     this.#fill.append(this.#toolbar(last), this.#say, this.#place);
-    this.#tip = createTip(this.#fill);
+    this.#tip = new TipBox(this.#fill);
     view.root.append(this.#fill);
     const update = paced(() => this.#update(), signal);
     for (const field of ["step", "time_range", "host"] as const) link.on(field, update, signal);
@@ -414,17 +379,17 @@ class WorkerChart {
       { value: "table", text: "Table" },
     ];
     const show = (form: Form) => this.#show(form);
+    const save = button("CSV", () => this.#save(), signal, { title: "Save the figures of the hosts" });
     return h(
-      "div",
-      { class: "bar" },
-      last > 0 && h("span", { class: "seg" }, this.#mean),
+      "div.bar",
+      last > 0 && h("span.seg", this.#mean),
       last > 0 && this.#slider,
       this.#at,
-      h("span", { class: "sp" }),
+      h("span.sp"),
       this.#colors,
       many && this.#sortChoice(),
       many && segmented("Shown as", forms, this.#form, show, signal),
-      button("CSV", () => this.#save(), signal, { title: "Save the figures of the hosts" }),
+      save,
     );
   }
 
@@ -523,9 +488,7 @@ function select(
   onChange: (value: string) => void,
 ): HTMLElement {
   const options = choices.map(([value, name]) => h("option", { value, selected: value === chosen }, name));
-  const box = h("select", { "aria-label": text }, ...options);
-  on(box, signal, { change: () => onChange(box.value) });
-  return h("label", { class: "tfp-choice" }, h("span", { class: "q" }, text), box);
+  return h("label.tfp-choice", h("span.q", text), selectBox(text, signal, onChange, ...options));
 }
 
 const SEVERAL_CODE = 'tfprof.load("logs/plugins/profile/2026_11_20")  # a run folder with one file a host';
@@ -535,7 +498,6 @@ export const workerChart: TraceBuilder = {
   name: "worker_chart",
   isOfAll: true,
   build(view) {
-    view.root.classList.add("tfp-worker_chart");
     const { data, signal } = view;
     const hosts = data.meta.worker_hosts ?? [];
     if (data.table("worker_steps") === undefined && (data.meta.sections?.worker_steps?.n_rows ?? 0) > 0) {

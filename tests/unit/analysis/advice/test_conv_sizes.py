@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import event, line, plane, session, trace
+from tests.unit.analysis.advice.graph_drawings import Op, graph_run
 from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.trace import SourceMap, empty_source_map
 
@@ -76,3 +77,39 @@ def test_the_line_that_made_the_layer_tells_where_no_memory_was_recorded(code: s
 def test_of_several_layers_on_one_line_no_size_is_guessed() -> None:
     two = noted("net = Sequential([Conv2D(8, 11), Conv2D(8, 3)])")
     assert drawn(11, two, with_memory=False).advice == ()
+
+
+def words_of(conv: str, inputs: str, outputs: str) -> list[tuple[str, str, float]]:
+    """Of a layer of 5 x 5 that takes 9 of 10 ms: title, words of the fix, gain."""
+    shape = inputs.split(";")[1]
+    results = graph_run(
+        Op("net/smooth/convolution", conv, 9_000, [0, 1, 2], inputs, outputs),
+        variables=[("net/smooth/k", shape, "float32")],
+    )
+    assert results.source_map is not None
+    results.source_map.variables["layer"] = "net/smooth"
+    return [(one.title, one.fix.words, one.gain_ratio) for one in results.advice if one.rule == "inefficient_op"]
+
+
+@pytest.mark.parametrize(("n_in", "n_out", "left"), [(32, 32, 18 / 25), (64, 32, 13.5 / 25), (64, 8, 10.125 / 25)])
+def test_what_small_filters_need_depends_on_channels(n_in: int, n_out: int, left: float) -> None:
+    ((title, words, gain),) = words_of("Conv2D", f"-1x28x28x{n_in};5x5x{n_in}x{n_out}", f"-1x28x28x{n_out}")
+    assert f"two of 3 x 3 need {left:.0%} of the work".replace("%", " %") in title
+    assert gain == pytest.approx(0.9 * (1 - left), abs=0.01)
+    assert "or with strides=2" in words
+
+
+def test_small_filters_that_need_as_much_are_no_advice() -> None:
+    """As from 32 to 64 channels, or from the three of an image to many."""
+    assert words_of("Conv2D", "-1x28x28x32;5x5x32x64", "-1x14x14x64") == []
+    assert words_of("Conv2D", "-1x28x28x3;5x5x3x64", "-1x28x28x64") == []
+
+
+def test_one_with_strides_is_not_to_have_them() -> None:
+    ((_, words, _),) = words_of("Conv2D", "-1x28x28x64;5x5x64x32", "-1x14x14x32")
+    assert "the first with its strides" in words
+    assert "strides=2" not in words
+
+
+def test_of_one_that_upsamples_nothing_is_said() -> None:
+    assert words_of("Conv2DBackpropInput", "4;5x5x32x64;64x7x7x64", "64x14x14x32") == []

@@ -43,10 +43,10 @@ SAYS = {
     "dense_update": ("all 100,000 rows of items/embeddings", "Hashing", 0.80),
     "graph_loop": ("rnn (net.py:2) of at least 100 iterations", "jit_compile=True", 0.99),
     "many_variables": ("64 variables of 24 numbers each", "one layer in place of many", 1.0),
-    "double_precision": ("float64", "np.float32", 0.45),
+    "double_precision": ("float64", "np.float32", 0.675),
     "half_precision": ("float16", 'set_global_policy("float32")', 0.45),
     "unused_results": ("A slice keeps 2 % of what BatchMatMulV2", "dense(x[:, -1])", 0.83),
-    "all_pairs": ("2,560,000 numbers of all pairs of 12,800", "transpose_b=True", 0.42),
+    "all_pairs": ("2,560,000 numbers of all pairs of 12,800 for a sum", "transpose_b=True", 0.85),
     "flattened_features": ("dense/kernel has 1.64 of the 1.64 million weights", "GlobalAveragePooling2D", 0.88),
     "frozen_layers": (
         "1 frozen layer of net/base takes 6.20 of 10.0 ms",
@@ -137,6 +137,41 @@ def test_a_table_that_a_step_reads_most_of_is_updated_for_good() -> None:
     assert "dense_update" not in rules(graph_run(*ops, variables=[("items/embeddings", "100000x16", "float32")]))
 
 
+ITEMS = ("items/embeddings", "100000x16", "float32")
+DECAYED = Op("decay/Square", "Square", 5_000, ["items/ReadVariableOp"], "100000x16", "100000x16")
+"""A regularizer of the whole table."""
+CHANGED = Op("sgd/AssignSubVariableOp", "AssignSubVariableOp", 3_000, [2, 3], "();100000x16", "")
+
+
+def test_what_computes_with_all_rows_of_a_table_is_named_before_its_updates() -> None:
+    sums = Op("decay/Sum", "Sum", 1_000, ["decay/Square"], "100000x16;2", "()")
+    told = graph_run(*TABLE[:3], DECAYED, sums, CHANGED, variables=[ITEMS]).advice[0]
+    assert told.rule == "dense_update"
+    assert "as Square (net.py:2) computes with them" in told.title
+    assert told.fix.words.startswith("Compute with the rows that a step reads")
+    assert told.gain_ratio == pytest.approx(0.9, abs=0.02)
+
+
+def test_a_table_that_is_copied_when_it_is_read_is_to_be_gathered_from_itself() -> None:
+    told = graph_run(TABLE[0], replace(TABLE[1], us=8_000), TABLE[2], variables=[ITEMS]).advice[0]
+    assert "is copied when it is read" in told.title
+    assert "tf.gather(variable, ids)" in told.fix.words
+
+
+@pytest.mark.parametrize("between", [(), (DECAYED,)])
+def test_all_rows_are_needed_where_a_product_reads_them(between: tuple[Op, ...]) -> None:
+    """As of the weights of a language model's last layer that are those of its first."""
+    rows = between[-1].name if between else "items/ReadVariableOp"
+    turned = Op("turn", "Transpose", 2_000, [rows], "100000x16;2", "16x100000")
+    logits = Op("logits", "MatMul", 2_000, [0, "turn"], "32x16;16x100000", "32x100000")
+    assert "dense_update" not in rules(graph_run(*TABLE[:3], *between, turned, logits, CHANGED, variables=[ITEMS]))
+
+
+def test_a_table_that_nothing_writes_to_has_no_update() -> None:
+    other = Op("other/Mul", "Mul", 8_000, [0], "100000x16;()", "100000x16")
+    assert "dense_update" not in rules(graph_run(*TABLE[:3], other, variables=[ITEMS]))
+
+
 def test_a_loop_whose_ops_compute_is_no_fault() -> None:
     ops = [LOOP[0], replace(LOOP[1], us=90)]
     assert rules(graph_run(*ops, processes=600, python=calling(9_000))) == []
@@ -168,10 +203,32 @@ def test_a_slice_of_what_is_used_or_made_of_all_positions_is_no_fault(ops: tuple
     assert rules(graph_run(*ops, variables=[("words/kernel", "64x9000", "float32")])) == []
 
 
+def test_what_is_not_used_is_found_behind_the_largest_of_each_position() -> None:
+    """As where a text is generated: of the best word of each position the last one is used."""
+    best = Op("best", "ArgMax", 100, ["words/Add"], "-1x48x9000;()", "-1x48", dtype="int64")
+    last = Op("last", "StridedSlice", 10, ["best"], "-1x48;2;2;2", "-1", dtype="int64")
+    told = graph_run(*SLICED[:4], best, last, variables=[("words/kernel", "64x9000", "float32")]).advice[0]
+    assert told.title.startswith("A slice keeps 2 % of what BatchMatMulV2")
+    assert told.gain_ratio == pytest.approx(0.84, abs=0.02)
+
+
 def test_a_product_or_a_few_pairs_are_no_pairs_by_broadcasting() -> None:
     product = Op("sub", "MatMul", 8_000, [0, 1], "512x1;512x1", "512x512")
     few = [replace(op, us=op.us / 20) for op in PAIRS]
     assert "all_pairs" not in rules(graph_run(product)) + rules(graph_run(*few))
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        (*PAIRS[:3], replace(PAIRS[3], type="Tanh"), PAIRS[4]),  # no product gives that
+        PAIRS[:4],
+        (*PAIRS[:4], replace(PAIRS[4], outputs="200x64")),  # a sum over the others, not over what both have
+        (replace(PAIRS[2], type="Mul", reads=[0, 1], inputs="200x200x1;64"), *PAIRS[3:]),  # a normalisation's scale
+    ],
+)
+def test_a_broadcast_that_no_sum_of_products_follows_makes_no_pairs(ops: tuple[Op, ...]) -> None:
+    assert "all_pairs" not in rules(graph_run(*ops))
 
 
 def test_what_has_the_shape_of_pairs_by_chance_is_not_counted() -> None:
