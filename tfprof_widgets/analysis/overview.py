@@ -175,7 +175,7 @@ def compute_overview(
         memory=judge_memory(facts.memory.summary),
     )
     sentence, detail = _without_steps(environment, steps.frame, failure) or (
-        f"{_outside(facts, chosen)}{_in_compiling(steps.frame, facts.averaged_steps)}{judged.verdict.sentence}",
+        _sentence(facts, chosen, judged.verdict.sentence),
         " ".join(
             filter(
                 None, (judged.load, *findings.memory, _detail(steps.frame, breakdown, judged.verdict.limiter, left_out))
@@ -262,6 +262,26 @@ def _most(facts: Facts) -> dict[str, str]:
     return found if pipeline is None else found | {"input": f"for {pipeline['bottleneck_name']}"}
 
 
+def _sentence(facts: Facts, chosen: pd.DataFrame, of_steps: str) -> str:
+    """What limits the steps, after where most of the time is."""
+    outside, anew = _outside(facts, chosen), _anew(facts, chosen)
+    if outside and anew:  # what these wait for is making it
+        return f"{outside}. {anew}"
+    among = f"{outside}. In them: " if outside else ""
+    return " ".join(filter(None, (f"{among}{_in_compiling(facts.steps.frame, facts.averaged_steps)}{of_steps}", anew)))
+
+
+_MANY = 5
+"""So many pipelines are none of a training and its validations."""
+
+
+def _anew(facts: Facts, chosen: pd.DataFrame) -> str:
+    """That there is a pipeline for each step, be it of a hook."""
+    if not facts.has_events or len(facts.tf_data.pipelines) < max(len(chosen), _MANY):
+        return ""
+    return "There is a new pipeline for each step, as each call of predict or evaluate makes one."
+
+
 def _outside(facts: Facts, chosen: pd.DataFrame) -> str:
     """That most of the time from the first step to the last is no such step, before what limits the steps."""
     coverage, kinds = facts.coverage, kinds_of(chosen["name"])
@@ -272,7 +292,7 @@ def _outside(facts: Facts, chosen: pd.DataFrame) -> str:
     between, whole = (milliseconds(ps / PS_PER_MS) for ps in (coverage.between_ps, whole_ps))
     return (
         f"{percent(coverage.between_ps / whole_ps)} of the time from the first step to the last is outside of {which} "
-        f"({between} of {whole}). In them: "
+        f"({between} of {whole})"
     )
 
 

@@ -32,7 +32,7 @@ from ..steps.spans import MIN_STEPS, kinds_of
 from .facts import OP_OVERHEAD_MS, StepPart
 from .input_rules import works_ahead
 from .loops import large_graph
-from .python_work import MIN_CALLS, CodeLine, top_line
+from .python_work import MIN_CALLS, ONE_BATCH, CodeLine, top_line
 from .run import FIXED, QUICK, fewer_calls
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def retracing(run: Run) -> Iterator[Advice]:
     if not functions or not steps.mean_ms or max(functions.values()) < MIN_TRACES:
         return
     name, n = functions.most_common(1)[0]
-    tracing = steps.part("tracing", float(np.minimum(traced.cost_ms, steps.time_ms).mean()))
+    tracing = steps.part("tracing", float(traced.cost_ms.mean()))
     if tracing.ratio < MEDIUM_GAIN:
         return
     table = run.results.tf_functions
@@ -264,7 +264,7 @@ def compilation(run: Run) -> Iterator[Advice]:
         return
     at = int(all_steps["compile_ms"].to_numpy().argmax())
     is_compiling = all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]
-    told = _compiled_again(run.with_compiling) or _made_anew(run) or _compiled_once(run, at, gain, share)
+    told = _made_anew(run) or _again(run.with_compiling) or _compiled_once(run, at, gain, share)
     yield advise(
         "compilation",
         told.title,
@@ -285,9 +285,8 @@ def _tracing_own_ms(run: Run) -> tuple[float, float]:
     """How long the steps trace and compile themselves, and with the functions of the user's that some of them call."""
     if not len(run.steps):
         return 0.0, 0.0
-    compile_ms = run.steps.category_ms("compile")
-    own_ms = np.minimum(np.maximum(compile_ms, run.traced.cost_ms), run.steps.time_ms)
-    return float(own_ms[run.called_ms == 0].sum()), float(compile_ms.sum())
+    compile_ms = run.steps.wait_ms("compile")
+    return float(compile_ms[run.called_ms == 0].sum()), float(compile_ms.sum())
 
 
 @dataclass(frozen=True)
@@ -300,19 +299,31 @@ class _Compiling:
     place: str = ""
 
 
-def _compiled_again(run: Run) -> _Compiling | None:
-    """XLA compiles in many steps, and still does in the later half of them."""
+def _again(run: Run) -> _Compiling | None:
+    """XLA compiles in many steps, and still does in the later half of them; or most of the later ones trace or compile, which no
+    run before the capture spares them."""
     steps = run.steps
-    again = np.flatnonzero(steps.category_ms("compile") > 0.01 * steps.time_ms)
-    if not run.compiles_functions or len(again) < MIN_TRACES or len(run.traced.event) or again[-1] < len(steps) / 2:
+    again = np.flatnonzero(steps.wait_ms("compile") > 0.01 * steps.time_ms)
+    n_later = np.count_nonzero(again >= len(steps) / 2)
+    of_xla = run.compiles_functions and len(again) >= MIN_TRACES and n_later and not len(run.traced.event)
+    part = steps.part("compile", _tracing_own_ms(run)[0] / max(len(steps), 1))
+    if not of_xla and (n_later <= len(steps) / 4 or part.ratio < MEDIUM_GAIN):
         return None
-    part = steps.part("compile", _tracing_own_ms(run)[0] / len(steps))
-    return _Compiling(
-        f"XLA compiles again in {len(again)} of {plural(len(steps), 'step')}, as it does for tensors of other shapes: "
-        f"{part}{_counting(run)}.",
-        Fix(ONE_SHAPE),
-        part.ratio,
-    )
+    told, fix = f"{len(again)} of {plural(len(steps), 'step')}", _NOTHING_ANEW
+    if of_xla:
+        told, fix = f"XLA compiles again in {told}, as it does for tensors of other shapes", Fix(ONE_SHAPE)
+    elif run.is_called_for_each_step:
+        told = f"{told} trace or compile anew, as Keras makes a pipeline in most"
+        fix = Fix(f"predict or evaluate is called for each batch, by a callback or the loop. {ONE_BATCH}")
+    else:
+        told = f"{told} trace or compile anew"
+    return _Compiling(f"{told}: {part}{_counting(run)}.", fix, part.ratio)
+
+
+_NOTHING_ANEW = Fix(
+    "Something in each step makes a graph anew: make functions, datasets and models once, before the loop, and pass "
+    "what changes as tensors of one shape."
+)
 
 
 def _made_anew(run: Run) -> _Compiling | None:
@@ -517,8 +528,7 @@ def outside_ms(run: Run) -> Float64:
 
 def _owned_ms(run: Run) -> Float64:
     steps = run.steps
-    traced = np.maximum(run.traced.cost_ms, steps.category_ms("compile"))
-    owned: Float64 = steps.category_ms("input") + traced + run.calls.converted_ms
+    owned: Float64 = steps.category_ms("input") + steps.wait_ms("compile") + run.calls.converted_ms
     return owned
 
 

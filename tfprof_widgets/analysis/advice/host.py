@@ -212,14 +212,17 @@ def small_batch(run: Run) -> Iterator[Advice]:
     quick_ms = float(np.quantile(steps.time_ms - owned_ms, QUICK))
     own_ms = steps.usual_ms(owned_ms)
     growing_ms = min(run.work.growing_ms, own_ms)
-    fixed = steps.part("fixed", own_ms - growing_ms)
+    fixed_ms, around_ms = own_ms - growing_ms, float(np.median(outside_ms(run)))
+    if run.is_machine_busy:  # the rest may be what this program had to wait for others
+        fixed_ms = min(fixed_ms, run.work.n_ops * OP_OVERHEAD_MS + around_ms)
+    fixed = steps.part("fixed", fixed_ms)
     gain = steps.usual_ratio(fixed.ms, owned_ms)
     if run.work.growing_ms > (1 - FIXED) * quick_ms or gain < MEDIUM_GAIN:
         return
     average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
     layer, kind = _most_ops(run)
     # More steps in one call save what is outside of it, not the ops in it.
-    fix = fewer_calls(run) if np.median(outside_ms(run)) >= OUTSIDE * own_ms else Fix(LARGER_BATCH)
+    fix = fewer_calls(run) if around_ms >= OUTSIDE * own_ms else Fix(LARGER_BATCH)
     yield advise(
         "small_batch",
         f"{fixed}{of_batches(run)} are the same for any batch: {number(run.work.n_ops)} ops of {number(average_us)} µs on average"

@@ -26,7 +26,7 @@ from ..card import (
 from ..common import PS_PER_MS, milliseconds, number, percent, plural
 from ..steps.spans import MIN_STEPS
 from .facts import StepPart
-from .python_work import MIN_LINE_SAMPLES, MOST_OF_STALL, CodeLine, top_line
+from .python_work import MIN_LINE_SAMPLES, MOST_OF_STALL, ONE_BATCH, CodeLine, top_line
 from .run import FIXED
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def host_callback(run: Run) -> Iterator[Advice]:
     steps, gap = run.steps, run.gap
     if not _is_judged(run) or _is_in_calls(run):
         return
-    if not is_usual(run):
+    if not is_usual(run) or _computes_itself(run):
         yield from _now_and_then(run.with_compiling)  # what they call may trace
         yield from _once(run)
         return
@@ -174,6 +174,12 @@ def is_usual(run: Run) -> bool:
     return run.gap.usual_ms >= MEDIUM_GAIN * run.steps.median_ms and run.gap.is_long
 
 
+def _computes_itself(run: Run) -> bool:
+    """Whether most of what a hook of Keras takes runs ops, so that stretches without any are the smaller part of it."""
+    most = next(iter(run.called), None) if run.is_keras_loop else None
+    return most is not None and float(run.gap.ms.sum()) < MOST_OF_STALL * float(most.ms.sum())
+
+
 def _now_and_then(run: Run) -> Iterator[Advice]:
     """What samples tell of functions that run in some of the steps, or run ops themselves: an evaluation, a report."""
     for one in run.called:
@@ -194,12 +200,14 @@ def _once(run: Run) -> Iterator[Advice]:
 
 
 def _of_called(run: Run, one: CalledWork, ms: float, gain: float) -> Advice:
-    steps, times = run.steps, f"{one.n_steps:,}" if gain else "one"
+    steps, is_most = run.steps, 2 * one.n_steps > len(run.steps)
+    of_all = f"in {one.n_steps if gain else 'one'} of {plural(len(steps), 'step')}"
     rest = f": {percent(gain)} of their time." if gain else ". Whether it comes again, this capture does not tell."
     return advise(
         "host_callback",
-        f"{one.line.where} takes {number(ms)} ms in {times} of {plural(len(steps), 'step')}, which take "
-        f"{number(steps.median_ms)} ms as a rule{rest}",
+        f"{one.line.where} takes {steps.part('called', float(one.ms.mean()))}, {of_all}."
+        if is_most
+        else f"{one.line.where} takes {number(ms)} ms {of_all}, which take {number(steps.median_ms)} ms as a rule{rest}",
         evidence={
             "called_ms": ms,
             "n_called_steps": one.n_steps,
@@ -232,10 +240,11 @@ def _less_often(line: CodeLine | None) -> Fix:
             f"Each batch needs it ({where}): let a map of tf.data do it, with a prefetch behind it, so that it runs "
             "while the model computes; in ops of TensorFlow, as Python shares its lock with the loop."
         )
-    return Fix(
+    less = Fix(
         f"Do it every hundredth batch instead of each, once an epoch, or in a thread of its own ({where}); what the "
         "training itself depends on, such as a learning rate, stays in each."
     )
+    return less.also(ONE_BATCH) if any(f".{name}(" in line.code for name in ("predict", "evaluate")) else less
 
 
 MIN_TIMES = 2
@@ -278,6 +287,7 @@ def _told(run: Run, rule: str, one: OutsideWork) -> Iterator[Advice]:
                 "n_times": one.n_times,
                 "n_steps": one.n_steps,
                 **one.line.evidence,
+                "estimate": "each time taken as the usual one",
             },
             fix=_fix(run, one),
             selection=_longest(run),
@@ -321,8 +331,7 @@ def _fix(run: Run, one: OutsideWork) -> Fix:
     kind = one.kind or (str(run.steps.frame["name"].iloc[0]) if run.is_called_for_each_step and len(run.steps) else "")
     if "predict" in kind:
         return Fix(
-            f"Each call of predict makes a pipeline of its own first{where}: predict all at once, in large batches "
-            "(batch_size=256), or call the model on one batch, model(x, training=False), in a tf.function."
+            f"Predict all at once, in large batches (batch_size=256){where}, or call the model itself. {ONE_BATCH}"
         )
     if one.is_training_call and run.is_called_for_each_step:
         return Fix(f"Each call makes a pipeline of its own first{where}: give one call all batches.")

@@ -21,13 +21,13 @@ from ..card import (
     title_of,
 )
 from ..common import PS_PER_MS, Stretches, sum_by
-from ..events import int_stat_at, nearest_marked
+from ..events import int_stat_at
 from ..facts import Facts
 from ..grouping import within_data
 from ..names import by_ends
 from ..ops.executions import eager_launches
 from ..source import sample_times
-from ..steps.spans import on_host
+from ..steps.categories import tracing
 from .facts import OpWork, StepFacts
 
 MIN_GAP_MS = 3.0
@@ -126,7 +126,8 @@ def python_gap(trace: Trace, source_map: SourceMap | None, steps: StepFacts) -> 
     time_ps, frame = sample_times(trace, source_map)
     in_gap = covered(time_ps, long)
     in_work = covered(time_ps, steps.pieces[steps.pieces["category"].isin(["host_compute", "device_compute"])])
-    lines = _lines(source_map, frame[in_gap], _main_line(source_map, frame[in_work]))
+    main = keras_call(trace, source_map, steps) or _main_line(source_map, frame[in_work])
+    lines = _lines(source_map, frame[in_gap], main[:2] if main else None)
     ratio = _sampled_ratio(source_map, frame, in_gap, steps.pieces, time_ps, lines)
     return replace(gap, lines=lines, n_samples=int(in_gap.sum()), sampled_ratio=ratio)
 
@@ -177,6 +178,22 @@ def step_call(source_map: SourceMap, frame: Int64, step: Int64) -> tuple[int, in
     return int(file), int(line), str(function)
 
 
+def keras_call(trace: Trace, source_map: SourceMap, steps: StepFacts) -> tuple[int, int, str] | None:
+    """The same of steps that Keras runs, whatever its hooks compute: where the outermost call around most of them is, of `fit` or
+    its kin; None where none was recorded."""
+    calls = source_map.calls.sort_values("begin_ns", kind="stable")
+    end_ns = calls["end_ns"].cummax()
+    calls = calls[(calls["end_ns"] > end_ns.shift(fill_value=-1)) & (calls["frame"] >= 0)]
+    at_ns = steps.start_ps // 1000 + trace.origin_ns
+    at = np.searchsorted(calls["begin_ns"].to_numpy(np.int64), at_ns, side="right") - 1
+    at = at[(at >= 0) & (at_ns < np.append(calls["end_ns"].to_numpy(np.int64), 0)[at])]
+    if 2 * len(at) <= len(steps):
+        return None
+    frame = source_map.frames.iloc[calls["frame"].iloc[at]]
+    file, line, function = frame[["file", "line", "function"]].value_counts().index[0]
+    return int(file), int(line), str(function)
+
+
 def _place(source_map: SourceMap, frame: Int64) -> pd.DataFrame:
     return source_map.frames.iloc[frame][["file", "line"]]
 
@@ -189,7 +206,7 @@ def _main_line(source_map: SourceMap, frame: Int64) -> tuple[int, int] | None:
     return int(counts.index[0][0]), int(counts.index[0][1])
 
 
-def _lines(source_map: SourceMap, frame: Int64, main: tuple[int, int] | None) -> tuple[CodeLine, ...]:
+def _lines(source_map: SourceMap, frame: Int64, main: tuple[int, ...] | None) -> tuple[CodeLine, ...]:
     if not len(frame):
         return ()
     counts = _place(source_map, frame).value_counts(sort=True)
@@ -235,6 +252,10 @@ def _function(source_map: SourceMap, file: int, line: int, text: list[str]) -> s
     return enclosing_function(text, line) or str(rows["function"].iloc[0])
 
 
+ONE_BATCH = (
+    "Each call of predict or evaluate makes a pipeline of its own first, whatever the batch: model(x, training=False) "
+    "in a tf.function makes none."
+)
 MIN_CALL_SAMPLES = 8
 """Of one function in all steps, or of fewer samples all"""
 FEW_SAMPLES = 3
@@ -277,7 +298,8 @@ def called_work(
     waits = covered(time_ps, steps.pieces[steps.pieces["category"] == "input"])
     if not computes.any():
         return ()
-    main = step_call(source_map, frame[inside][computes], entry[computes])
+    main = keras_call(trace, source_map, steps) if calls_only_hooks else None
+    main = main or step_call(source_map, frame[inside][computes], entry[computes])
     count = np.bincount(entry, minlength=len(steps))
     each_ms = (steps.time_ms / np.maximum(count, 1))[entry]
     is_main: Bool = ((samples["file"] == main[0]) & (samples["function"] == main[2])).to_numpy()
@@ -305,8 +327,6 @@ CALL_MS = 0.020
 _EAGER = "EagerLocalExecute: "
 _NOT_OPS = ("Iterator", "Optional", "Dataset", "__")
 """Ops that read the data set, and functions, which are named `__inference_...`."""
-_EXECUTES = "EagerKernelExecute"
-"""Within the call of a function: its graph runs. What comes before is tracing, optimizing and instantiating it."""
 _SAVE_OPS = ("SaveV2", "MergeV2Checkpoints", "SaveSlices")
 _ENDS_IN_SAVE = tuple(f":{op}" for op in _SAVE_OPS)
 _SAVES = frozenset(f"EagerLocalExecute: {op}" for op in _SAVE_OPS)
@@ -373,39 +393,20 @@ class TracedCalls:
     entry: Int32
     """Of each its step."""
     cost_ms: Float64
-    """For each step what its tracing calls took, less the running of the graph; with what XLA compiled of it."""
+    """For each step what it compiles in these calls, by its categories."""
 
 
 def traced_calls(trace: Trace, entry: Int32, steps: StepFacts) -> TracedCalls:
     """The calls that traced; `entry` is for each event its step among `steps`, -1 for none."""
-    mode = trace.string_stat("tf_function_call")
-    texts = {text: trace.strings[text].startswith("traced") for text in np.unique(mode[mode >= 0]).tolist()}
-    is_traced = on_host(trace) & np.isin(mode, [text for text, traced in texts.items() if traced])
-    rows = np.flatnonzero(is_traced & (entry >= 0))
-    if not len(rows):
-        return TracedCalls(rows, (), entry[rows], np.zeros(len(steps)))
-    around = np.append(nearest_marked(trace.nesting.parent, is_traced), -1)
-    rows = rows[around[trace.nesting.parent[rows]] < 0]
-    runs = np.flatnonzero(trace.names_matching([_EXECUTES]))
-    call = np.append(nearest_marked(trace.nesting.parent, is_traced), -1)[runs]
-    runs, call = runs[call >= 0], call[call >= 0]
-    outer = np.full(trace.n_events, -1, np.int64)
-    outer[rows] = np.arange(len(rows))
-    # Runs of functions within a function that is being traced belong to an inner call and are left as they are.
-    inside = outer[call] >= 0
-    runs = runs[inside]
-    ran = trace.duration_ps[runs] - _compiled(steps).within(trace.start_ps[runs], trace.end_ps[runs])
-    spent = trace.duration_ps[rows] - sum_by(outer[call[inside]], ran, len(rows))
-    cost = sum_by(entry[rows], np.maximum(spent, 0), len(steps)) / PS_PER_MS
+    rows = np.flatnonzero(tracing(trace).calls & (entry >= 0))
     names = tuple(trace.strings[i] for i in trace.name_id[rows].tolist())
-    return TracedCalls(rows, names, entry[rows], cost)
-
-
-def _compiled(steps: StepFacts) -> Stretches:
-    """When steps compiled: XLA does it in the first run of a graph."""
-    pieces = steps.pieces[steps.pieces["category"] == "compile"]
-    start = pieces["start_ps"].to_numpy(np.int64)
-    return Stretches.of(start, start + pieces["duration_ps"].to_numpy(np.int64))
+    pieces = steps.wait_pieces[steps.wait_pieces["category"] == "compile"]
+    start, place = pieces["start_ps"].to_numpy(np.int64), np.full(steps.n_all, -1, np.int64)
+    place[steps.row] = np.arange(len(steps))
+    own = place[pieces["step"].to_numpy(np.int64)]
+    calls = Stretches.of(trace.start_ps[rows], trace.ends(rows))
+    within = calls.within(start, start + pieces["duration_ps"].to_numpy(np.int64)) * np.isin(own, entry[rows])
+    return TracedCalls(rows, names, entry[rows], sum_by(own, within, len(steps)) / PS_PER_MS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

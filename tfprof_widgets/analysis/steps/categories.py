@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -145,6 +146,8 @@ NONE = 255
 """Of an event that tells nothing by itself: what lies around it does, or else that the host does anything at all."""
 
 _EXECUTOR = "ExecutorState::Process"
+_EXECUTES = "EagerKernelExecute"
+"""Within the call of a function: its graph runs. What comes before is tracing, optimizing and instantiating it."""
 _CALL = "EagerLocalExecute: "
 _SYNC = re.compile(r"(cu|cuda|hip)\w*Synchronize|Block\w*Until\w+|MemcpyD2H\b|EagerLocalExecute: OptionalHasValue\Z")
 """The host waits for the device: calls of the driver, and what Keras asks after each step."""
@@ -172,7 +175,7 @@ def host_parts(trace: Trace, types: UInt8) -> UInt8:
         parts[is_op & own & launches_below(trace)] = Part.KERNEL_LAUNCH
         launches = host & own & trace.has_stat("correlation_id")
         parts[launches & (parts != Part.SYNC)] = Part.KERNEL_LAUNCH
-    parts[host & (types == SpanType.COMPILE)] = Part.COMPILE
+    parts[(host & (types == SpanType.COMPILE)) | tracing(trace).calls] = Part.COMPILE
     parts[host & np.isin(types, (SpanType.WAIT_INPUT, SpanType.HOST_TO_DEVICE))] = Part.INPUT
     return parts
 
@@ -190,6 +193,34 @@ def _part(name: str, category: int) -> int:
         return Part.SYNC
     is_op = category == OpCategory.TENSORFLOW and ":" in name and not _HAND_OVER.match(name)
     return Part.HOST_COMPUTE if is_op or name in _CPU_WORK else NONE
+
+
+class Tracing(NamedTuple):
+    """What of each event belongs to calls of functions that trace."""
+
+    calls: Bool
+    """The outermost calls that trace, optimize and instantiate a graph, then run it."""
+    runs: Bool
+    """The running of these graphs, which is no tracing."""
+
+    def stretches(self, trace: Trace) -> tuple[Int64, Int64, Int64]:
+        """The calls, as events with begin and end of each stretch, with holes where their graphs run."""
+        event, start, end = innermost(trace, self.calls | self.runs)
+        kept = self.calls[event]
+        return event[kept], start[kept], end[kept]
+
+
+def tracing(trace: Trace) -> Tracing:
+    """The calls that trace, and the runs of what they traced; what an inner call runs meanwhile is tracing, too."""
+    mode = trace.string_stat("tf_function_call")
+    texts = [text for text in np.unique(mode[mode >= 0]).tolist() if trace.strings[text].startswith("traced")]
+    calls = on_host(trace) & np.isin(mode, texts)
+    if not calls.any():
+        return Tracing(calls, calls)
+    parent = trace.nesting.parent
+    around = np.append(nearest_marked(parent, calls), -1)[parent]
+    calls &= around < 0
+    return Tracing(calls, trace.names_matching([_EXECUTES]) & np.append(calls, False)[around])
 
 
 def _eager_kernels(trace: Trace) -> Bool:
@@ -245,9 +276,11 @@ class HostWork:
     """For each step at every instant the largest `Part` of what its host events do."""
 
     @classmethod
-    def of(cls, trace: Trace, parts: UInt8, of_steps: Pieces) -> HostWork:
-        """What each thread does at every instant, by the parts of host events."""
-        event, start, end = innermost(trace, parts != NONE)
+    def of(cls, trace: Trace, parts: UInt8, of_steps: Pieces, runs: Bool) -> HostWork:
+        """What each thread does at every instant, by the parts of host events; within `runs` nothing around them tells."""
+        event, start, end = innermost(trace, (parts != NONE) | runs)
+        tells = parts[event] != NONE
+        event, start, end = event[tells], start[tells], end[tells]
         return cls(trace.line_id[event].astype(np.int64), start, end, parts[event], of_steps)
 
 

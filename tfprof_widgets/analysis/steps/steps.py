@@ -33,6 +33,7 @@ from .categories import (
     host_parts,
     launch_pieces,
     on_core_line,
+    tracing,
     waits_of,
 )
 from .finding import (
@@ -169,19 +170,25 @@ def compose_steps(trace: Trace, types: UInt8, parts: UInt8, table: StepTable, *,
 
 def host_work(trace: Trace, parts: UInt8, table: StepTable, waits: Spans) -> HostWork:
     """What hosts did on each thread and for each step; where a step tells nothing else, Python and dispatch."""
+    traced = tracing(trace)
+    call, *span = traced.stretches(trace)
+    call, begin, until = (column[table.member[call] >= 0] for column in (call, *span))
     rows = outermost_spans(trace, parts, table.member)
+    rows = rows[~traced.calls[rows]]
     # Compilers have threads of their own, which no step leads to.
-    compiling = np.flatnonzero((parts == Part.COMPILE) & (table.member < 0) & (trace.duration_ps > 0))
+    is_alone = (parts == Part.COMPILE) & (table.member < 0) & ~traced.calls
+    compiling = np.flatnonzero(is_alone & (trace.duration_ps > 0))
     compiling, meanwhile = spans_by_time(trace, compiling, table, _without_overlap(table))
     on_core = np.unique(table.session[table.member[on_core_line(trace, "XLA Ops") & (table.member >= 0)]])
     driven = np.flatnonzero(~np.isin(table.session, on_core))
     of_steps = resolve(
-        np.concatenate([table.member[rows], meanwhile, waits[0], driven]).astype(np.int64),
-        np.concatenate([trace.start_ps[rows], trace.start_ps[compiling], waits[1], table.start_ps[driven]]),
-        np.concatenate([trace.ends(rows), trace.ends(compiling), waits[2], table.end_ps[driven]]),
+        np.concatenate([table.member[rows], table.member[call], meanwhile, waits[0], driven]).astype(np.int64),
+        np.concatenate([trace.start_ps[rows], begin, trace.start_ps[compiling], waits[1], table.start_ps[driven]]),
+        np.concatenate([trace.ends(rows), until, trace.ends(compiling), waits[2], table.end_ps[driven]]),
         np.concatenate(
             [
                 parts[rows],
+                parts[call],
                 parts[compiling],
                 np.full(len(waits[0]), Part.EXCHANGE, np.uint8),
                 np.full(len(driven), Part.DISPATCH, np.uint8),
@@ -190,7 +197,7 @@ def host_work(trace: Trace, parts: UInt8, table: StepTable, waits: Spans) -> Hos
         step_start_ps=table.start_ps,
         step_end_ps=table.end_ps,
     )
-    return HostWork.of(trace, parts, of_steps)
+    return HostWork.of(trace, parts, of_steps, traced.runs)
 
 
 def device_spans(trace: Trace, types: UInt8, table: StepTable) -> tuple[Int64, Int64]:

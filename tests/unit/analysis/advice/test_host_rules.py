@@ -224,6 +224,36 @@ def test_a_callback_that_calls_ops_itself_takes_what_samples_say() -> None:
     assert "mostly while no op runs" in advice.title
 
 
+def in_fit(seen: SourceMap, line: int = 1) -> SourceMap:
+    """The same where `fit` is called at a line, and hooks call `predict` within it."""
+    fit = next(iter(seen.frames.index[seen.frames["line"] == line]))
+    functions = seen.frames["function"].where(seen.frames["line"] != line, "<module>")
+    calls = [(EPOCH_NS, EPOCH_NS + 2_000_000_000, fit)]
+    calls += [(EPOCH_NS + at * 100_000_000, EPOCH_NS + at * 100_000_000 + 80_000_000, 1 - fit) for at in range(10)]
+    frame = pd.DataFrame(calls, columns=["begin_ns", "end_ns", "frame"])
+    return replace(seen, frames=seen.frames.assign(function=functions), calls=frame)
+
+
+HOOKED = [(i * STEP_US + at, 1 if at < 15_000 else 3) for i in range(10) for at in range(2_500, 100_000, 5_000)]
+
+
+def test_a_hook_that_computes_more_than_the_training_is_not_what_runs_the_steps() -> None:
+    """Such as one that predicts after each batch."""
+    parts = [("net/dense/MatMul:MatMul", 0, 10_000), ("predict/MatMul:MatMul", 20_000, 75_000)]
+    text = "model.fit(dataset)\ndef look(self):\n    self.model.predict(probe)\n"
+    advice = only(run(*parts, source_map=in_fit(sampled(*HOOKED, text=text, function="look"))))
+    assert advice.title == "look (train.py:3) takes 85.0 of 100 ms a step (85 %), in 10 of 10 steps."
+    assert advice.gain_ratio == pytest.approx(0.85, abs=0.01)
+    assert "makes a pipeline of its own first" in advice.fix.words
+
+
+def test_what_most_steps_trace_or_compile_is_not_over_after_two_steps() -> None:
+    advice = only(run(("tf.function-graph_building", 0, 30_000), ("net/dense/MatMul:MatMul", 30_000, 68_000)))
+    assert advice.title == "9 of 9 steps trace or compile anew: 30.0 of 100 ms a step (30 %)."
+    assert advice.gain_ratio == pytest.approx(0.3)
+    assert "before the capture" not in advice.fix.words
+
+
 def test_a_short_pause_of_the_framework_is_no_callback() -> None:
     assert "host_callback" not in rules(run(("net/dense/MatMul:MatMul", 0, 8_500), step_us=10_000))
 
@@ -323,6 +353,18 @@ def test_a_layer_that_runs_most_of_the_short_ops_is_named_and_fewer_calls_are_no
     assert "in one call" not in advice.fix.words
 
 
+def test_what_other_programs_took_is_not_the_same_for_any_batch() -> None:
+    """Of 45 ops a step, in one call of a function, the runtime needs 0.45 ms; who else had the cores, the trace does not tell."""
+    called = [("EagerLocalExecute: __inference_step_7", 0, 1_960), ("EagerKernelExecute", 1, 1_950)]
+    short = [(f"net/l{i}/MatMul:MatMul", 40 * i + 5, 5.0) for i in range(45)]
+    alone = run(*called, *short, step_us=2_000, n_steps=40)
+    system = pd.DataFrame({"time_ms": [10.0 * i for i in range(8)], "process_cpu_pct": 50.0})
+    cores = dict.fromkeys(("cpu_pct", "cpu0_pct", "cpu1_pct"), 100.0)
+    crowded = replace(alone, system=system.assign(**cores))
+    gains = [one.gain_ratio for results in (alone, crowded) for one in results.advice if one.rule == "small_batch"]
+    assert gains == pytest.approx([1.0, 0.25], abs=0.01)
+
+
 def test_saves_leave_a_small_batch_its_share_of_all_the_time() -> None:
     short = [(f"net/l{i}/MatMul:MatMul", 20 * i, 5.0) for i in range(45)]
     saving = [("EagerLocalExecute: SaveV2", 1_000, 9_000)]
@@ -350,6 +392,8 @@ def test_a_function_traced_in_each_step_is_named() -> None:
     assert advice.rule == "retracing"
     assert advice.gain_ratio == pytest.approx(0.73, abs=0.01)
     assert advice.evidence["function"] == "make_step"
+    assert advice.title.endswith("73.0 of 100 ms a step (73 %).")
+    assert results.overview.verdict == "Compile-bound: tracing and compilation take 73.0 of 100 ms a step (73 %)."
     assert advice.selection.op_names == ("make_step",)
 
 

@@ -137,12 +137,16 @@ def called_each(kind: str, *, n_pipelines: int) -> Analysis:
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"), [("predict", "Each call of predict makes"), ("test", "give one call all batches")]
+    ("kind", "words"), [("predict", "Each call of predict or evaluate makes"), ("test", "give one call all batches")]
 )
 def test_a_call_for_each_batch_is_told_and_no_pipeline_of_its_own_is_blamed(kind: str, words: str) -> None:
     advice = only(called_each(kind, n_pipelines=8))
     assert advice.title.startswith("What the call at train.py:1 does for each batch takes")
     assert words in advice.fix.words
+    assert advice.bound == "about"
+    assert called_each(kind, n_pipelines=8).overview.verdict.endswith(
+        "a new pipeline for each step, as each call of predict or evaluate makes one."
+    )
     rest = called_each(kind, n_pipelines=1).advice
     assert [one.rule for one in rest if one.gain_ratio >= 0.05] == ["outside_steps", "input_bound"]
     assert "as callbacks (Plot) and metrics" in rest[0].fix.words

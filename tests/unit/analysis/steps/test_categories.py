@@ -122,6 +122,21 @@ def test_without_a_device_ops_compute_and_all_else_is_dispatch() -> None:
     assert us(row) == {"host_compute": 8, "dispatch": 92}
 
 
+def test_a_call_that_traces_compiles_but_while_its_graph_runs() -> None:
+    """Tracing is the smaller part of it: graphs are optimized and instantiated, too."""
+    main = line(
+        "main",
+        event("train", 0, 100, _r=1, step_num=0),
+        event("loss", 10, 80, tf_function_call="traced-nonXla"),
+        event("tf.function-graph_building", 12, 20),
+        event("EagerKernelExecute", 60, 25),
+        event("m:MatMul", 65, 15),
+    )
+    steps = compute_steps(trace(plane("/host:CPU", main))).frame
+    assert us(steps.iloc[0]) == {"compile": 55, "host_compute": 15, "dispatch": 30}
+    assert steps["guide_compile_ms"].iloc[0] == pytest.approx(0.020)  # as XProf tells
+
+
 def test_without_a_device_the_kernel_of_an_eager_call_computes() -> None:
     main = line(
         "main",
