@@ -178,15 +178,20 @@ def input_fix(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> F
                 "judge by what is there before the map, put it there."
             )
         case "cut_after":
-            cut = late_cut(run)
-            assert cut is not None
-            return Fix(
-                f"Put {cut.words} before the work of {_name(run)}: {percent(1 - cut.kept)} of what that makes is thrown away. "
-                "Colours, flips and scales are the same of a part as of the whole; blurs and the like differ at its edges."
-            )
+            return _cut_first(run)
         case "few_threads":
             return Fix("Leave private_threadpool_size = 1 out of the dataset's options; 0 is one thread for each core.")
     return _of_stage(run, short, pipeline)
+
+
+def _cut_first(run: Run) -> Fix:
+    cut = late_cut(run)
+    if cut is None:
+        return cheaper_map(run)
+    return Fix(
+        f"Put {cut.words} before the work of {_name(run)}: {percent(1 - cut.kept)} of what that makes is thrown away. "
+        "Colours, flips and scales are the same of a part as of the whole."
+    )
 
 
 def _name(run: Run) -> str:

@@ -41,6 +41,12 @@ def kept_ratio(run: RunFacts) -> float:
 _CUTS = re.compile(r"(Strided)?Slice|Resize\w+|CropAndResize\w*")
 _ONLY_WHOLE = re.compile(r"Decode\w+|ReadFile|Parse\w+|PyFunc|EagerPyFunc")
 """Ops of which only the result can be cut."""
+_OF_PARTS = re.compile(
+    r"Adjust(Hue|Saturation)|RGBToHSV|HSVToRGB|ReverseV2|Cast|Add(V2)?|Sub|Mul|(Real)?Div|Neg|Abs|Maximum|Minimum|ClipByValue"
+    r"|Pow|Square|Sqrt|Rsqrt|Exp|Log|Log1p|Tanh|Sigmoid|Floor|Round|Select(V2)?|(Greater|Less)(Equal)?"
+)
+"""Ops that make the same of a part as of the whole."""
+LITTLE = 0.05
 CUT = 0.5
 """What keeps less of an element cuts it, and is too late behind so much of the work."""
 
@@ -64,7 +70,10 @@ def late_cut(run: Run) -> LateCut | None:
         return None
     is_own = run.results.op_scopes.is_input & (np.array(shares.type, np.str_) != "Dataset")
     own_us, row = np.where(is_own, run.results.op_sums.self_us, 0.0), traced.row.to_numpy(np.int64)
-    movable = own_us * [_ONLY_WHOLE.fullmatch(kind) is None for kind in shares.type]
+    movable, needs_all = (
+        own_us * [bool(pattern.fullmatch(kind)) == is_so for kind in shares.type]
+        for pattern, is_so in ((_OF_PARTS, True), (re.compile(f"{_OF_PARTS.pattern}|{_ONLY_WHOLE.pattern}"), False))
+    )
     found = []
     for op in np.flatnonzero((own_us > 0) & (row >= 0)).tolist():  # the ops of mapped functions
         if _CUTS.fullmatch(shares.type[op]):
@@ -73,7 +82,7 @@ def late_cut(run: Run) -> LateCut | None:
             before = np.isin(row, traced.before([int(row[op])])) & (np.arange(len(row)) != op)
             work = float(movable[before].sum() / own_us.sum())
             kind = "crop" if "Slice" in shares.type[op] else "resize"
-            if kept <= CUT <= work:
+            if kept <= CUT <= work and needs_all[before].sum() <= LITTLE * own_us.sum():
                 found.append(LateCut(f"the {kind} ({op_line(run, op) or shares.name[op]})", kept, work))
     return max(found, key=lambda one: one.work * (1 - one.kept), default=None)
 

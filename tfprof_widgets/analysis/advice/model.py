@@ -200,11 +200,10 @@ def dense_update(run: Run) -> Iterator[Advice]:
         for why, (ops, first) in _on_all_rows(run, traced, table).items():
             found.setdefault(why, []).append((run.computing.part(ops).ms, table, ops, first))
     why, own = max(found.items(), key=lambda one: sum(ms for ms, *_ in one[1]), default=("", []))
-    if (
-        not own
-        or (work := SpentOps(run.computing, "rows", np.any([ops for _, _, ops, _ in own], axis=0))).part.ratio
-        < HIGH_GAIN
-    ):
+    if not own:
+        return
+    work = SpentOps(run.computing, "rows", np.any([ops for _, _, ops, _ in own], axis=0))
+    if work.part.ratio < HIGH_GAIN:
         return
     _, table, _, first = max(own, key=lambda one: one[0])
     name, shape = (str(traced.source_map.variables[key].iloc[table]) for key in ("name", "shape"))
@@ -225,16 +224,9 @@ def dense_update(run: Run) -> Iterator[Advice]:
 
 def _on_all_rows(run: Run, traced: TracedOps, table: int) -> dict[str, tuple[Bool, Bool]]:
     """By why they work on all rows of a table the framework ops that do, and which do first; none where products need all."""
-    shapes, details = (
-        [parse_shapes(text)[0] for text in traced.source_map.variables["shape"]],
-        traced.source_map.details,
-    )
-    shape, own, scopes, gathers = (
-        shapes[table] or (),
-        traced.row.to_numpy(),
-        run.results.op_scopes,
-        traced.ran(*_GATHERS),
-    )
+    details, own, scopes = traced.source_map.details, traced.row.to_numpy(), run.results.op_scopes
+    shapes = [parse_shapes(text)[0] for text in traced.source_map.variables["shape"]]
+    shape, gathers = shapes[table] or (), traced.ran(*_GATHERS)
     reads = details["op"][details["variable"] == table]
     behind = {*_working_on(traced, [row for row in reads.tolist() if row not in gathers], shape)}.difference(gathers)
     if PRODUCTS & {*traced.type.iloc[traced.readers([*behind])]}:

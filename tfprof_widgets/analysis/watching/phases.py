@@ -201,7 +201,13 @@ class Phases:
             values = np.minimum(values, usual.cut)
             low, high = usual.mean, float(values[-n_seen:].mean())
         middle = (low + high) / 2
-        own = rows[_turn(values - middle) :].copy()
+        turn = _turn(values - middle)
+        if is_short and column == "ms":
+            # A window holds steps up, but hardly makes them wait for data.
+            least, most = _low_and_high(level.rows.last(), "wait_ms")
+            if most - least > (high - low) / 2:
+                turn = _turn(np.clip(known_or_usual(rows["wait_ms"]), least, most) - (least + most) / 2)
+        own = rows[turn:].copy()
         first, own = own[0], own[is_usual(own)]
         level.rows.drop_from(int(first["ordinal"]))
         before = level.rows.last()
