@@ -434,7 +434,7 @@ def eager_ops(run: Run) -> Iterator[Advice]:
         | (line.evidence if line else {}),
         fix=Fix(f"Call them in a tf.function, metrics too: the step's, or one of their own. {PYTHON_STAYS}"),
         selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
-        gain_ratio=steps.usual_ratio(python.ms, _owned_ms(run)),
+        gain_ratio=python.ratio,
     )
 
 
@@ -458,7 +458,7 @@ def many_calls(run: Run) -> Iterator[Advice]:
             f"become part of its graph. {PYTHON_STAYS}"
         ),
         selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
-        gain_ratio=steps.usual_ratio(python.ms, _owned_ms(run)),
+        gain_ratio=python.ratio,
     )
 
 
@@ -482,7 +482,7 @@ def step_overhead(run: Run) -> Iterator[Advice]:
         | {"function_ms": float(np.median(calls.function_ms)), "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops},
         fix=fewer_calls(run),
         selection=steps.usual(steps.time_ms, view="timeline"),
-        gain_ratio=steps.usual_ratio(python.ms, _owned_ms(run)),
+        gain_ratio=python.ratio,
     )
 
 

@@ -216,7 +216,7 @@ def small_batch(run: Run) -> Iterator[Advice]:
     if run.is_machine_busy:  # the rest may be what this program had to wait for others
         fixed_ms = min(fixed_ms, run.work.n_ops * OP_OVERHEAD_MS + around_ms)
     fixed = steps.part("fixed", fixed_ms)
-    gain = steps.usual_ratio(fixed.ms, owned_ms)
+    gain = fixed.ratio
     if run.work.growing_ms > (1 - FIXED) * quick_ms or gain < MEDIUM_GAIN:
         return
     average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops

@@ -281,7 +281,7 @@ def many_variables(run: Run) -> Iterator[Advice]:
         return
     owned_ms = steps.category_ms("input") + run.traced.cost_ms
     part = steps.part("update", (steps.usual_ms(owned_ms) - work.growing_ms) * n_updates / work.n_ops)
-    gain = steps.usual_ratio(part.ms, owned_ms)
+    gain = part.ratio
     if gain < FIXED or float(work.ms[work.is_optimizer].max(initial=0.0)) > part.ms / 4:
         return
     yield advise(

@@ -48,11 +48,14 @@ def test_a_phase_that_is_much_slower_than_one_just_before_begins_where_it_begins
 
 
 @pytest.mark.parametrize("window", [(1950, 1960), (1980, 2010)])
-def test_a_phase_that_begins_while_a_window_holds_steps_up_begins_where_it_begins(window: tuple[int, int]) -> None:
+@pytest.mark.parametrize("slower", [3, 8])
+def test_a_phase_that_begins_while_a_window_holds_steps_up_begins_where_it_begins(
+    window: tuple[int, int], slower: int
+) -> None:
     run = healthy(1, 2500)
     begin, end = window
     run.flags[begin:end], run.flags[end : end + 70] = PROFILED, AFTER_WINDOW
-    run.compute[begin - 1 : end] *= 3
+    run.compute[begin : end + 70] *= slower
     run.wait[2000:] += 40
     found = show(run, call_s=CALL_S).named["wait_grows"][1]
     assert found.first_step == 2000
