@@ -47,6 +47,7 @@ _OF_PARTS = re.compile(
 )
 """Ops that make the same of a part as of the whole."""
 LITTLE = 0.05
+"""Of the work before a cut may need the whole element."""
 CUT = 0.5
 """What keeps less of an element cuts it, and is too late behind so much of the work."""
 

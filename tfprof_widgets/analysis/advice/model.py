@@ -398,7 +398,7 @@ def time_ratio(part: pd.DataFrame, kernels: pd.DataFrame) -> float:
 _UNALIGNED = re.compile(r"align[124](?!\d)")
 """Of 16 bits: Tensor Cores are fed fewer numbers at a time than they take."""
 UNALIGNED_SPEEDUP = 2.0
-"""Of a product whose sides are multiples of 8 at least; two to four were measured on an H200."""
+"""Of a product whose sides are multiples of 8, a guess: on an H200 steps of layers of 2,048 took 28 % less than of 2,047."""
 
 
 @rule("Make sizes fit the Tensor Cores", claims=COMPUTE)
