@@ -106,10 +106,14 @@ class Cells:
 
     def usage_error(self, name: str) -> str:
         """The one line that IPython prints for a magic used wrongly."""
-        (output,) = self._cells[name].outputs
-        assert output.name == "stderr"
-        assert output.text.startswith("UsageError: ")
-        return str(output.text)
+        # A busy kernel sends the line and its end as two messages.
+        outputs = self._cells[name].outputs
+        assert {output.get("name") for output in outputs} == {"stderr"}, outputs
+        text = "".join(output.text for output in outputs)
+        assert text.startswith("UsageError: ")
+        assert text.endswith("\n")
+        assert text.count("\n") == 1, text
+        return text
 
     def error(self, name: str) -> str:
         (error,) = self.outputs(name, "error")
