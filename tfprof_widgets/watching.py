@@ -670,7 +670,14 @@ class WatchLoop:
         for ns, n_bytes in self.feed.recorder.take_memory():
             self.finder.add_memory(ns, n_bytes)
         if len(steps):
-            self._add(steps)
+            self.writer.add_steps(steps)
+            self.bins.add(steps)
+            self._note_borders(steps)
+            self.last = latest_of(self.last, steps)
+            if self.last is not None and len(self.last) >= N_LATEST:
+                usual_ns = 1e3 * float(np.median(self.last["duration_us"][-N_LATEST:]))
+                self._long_ns = max(LONG_RATIO * usual_ns, 1e9 * LONG_S)
+            self.finder.add_steps(steps)  # last: it makes more of them than the others
         for end in self.feed.recorder.take_epochs():
             self.event("epoch_end", at_ns=end.at_ns, epoch=end.epoch, seconds=end.seconds, values=end.values)
 
@@ -680,16 +687,6 @@ class WatchLoop:
             self.writer.add_sample(row)
             self.samples.add(row)
             self.finder.add_samples(row)
-
-    def _add(self, steps: Steps) -> None:
-        self.writer.add_steps(steps)
-        self.bins.add(steps)
-        self._note_borders(steps)
-        self.last = latest_of(self.last, steps)
-        if self.last is not None and len(self.last) >= N_LATEST:
-            usual_ns = 1e3 * float(np.median(self.last["duration_us"][-N_LATEST:]))
-            self._long_ns = max(LONG_RATIO * usual_ns, 1e9 * LONG_S)
-        self.finder.add_steps(steps)  # last: it makes more of them than the others
 
     def _note_borders(self, steps: Steps) -> None:
         """Record epochs, and the end of a validation when training goes on behind it."""

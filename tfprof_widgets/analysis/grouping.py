@@ -36,7 +36,14 @@ def group_events(trace: Trace) -> Grouping:
     given = np.zeros(max(len(trace.sessions), 1), np.bool_)
     given[trace.session_id[trace.keyed_stats("group_id").event]] = True
     if trace.n_events and given[trace.session_id].all():
-        return _groups_of_file(trace)
+        columns = {"session": np.int32, "number": np.int64, "name": object, "is_implicit": np.bool_, "root": np.int64}
+        none = Grouping(
+            group_id=np.full(trace.n_events, -1, np.int32),
+            is_eager=trace.int_stat("is_eager", signed_only=True) != 0,
+            is_adopted=_nowhere(trace),
+            groups=pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in columns.items()}),
+        )
+        return _add_given(trace, none)
     graph = build_graph(trace)
     roots = _roots(trace, given)
     group, numbered = _assign(graph, roots)
@@ -174,17 +181,6 @@ def _eager(trace: Trace, graph: EventGraph) -> Bool:
 def _nowhere(trace: Trace) -> Bool:
     """False for each event, without memory of its own."""
     return np.broadcast_to(np.False_, trace.n_events)
-
-
-def _groups_of_file(trace: Trace) -> Grouping:
-    columns = {"session": np.int32, "number": np.int64, "name": object, "is_implicit": np.bool_, "root": np.int64}
-    none = Grouping(
-        group_id=np.full(trace.n_events, -1, np.int32),
-        is_eager=trace.int_stat("is_eager", signed_only=True) != 0,
-        is_adopted=_nowhere(trace),
-        groups=pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in columns.items()}),
-    )
-    return _add_given(trace, none)
 
 
 def _add_given(trace: Trace, grouping: Grouping) -> Grouping:

@@ -132,7 +132,10 @@ def by_name(
 ) -> npt.NDArray[Any]:
     """`function` of the names of events, as a table with an entry for every string; those that name no event are 0."""
     used = _used(trace, among)
-    return _table(trace, used, function([trace.strings[i] for i in used.tolist()]), dtype)
+    values = function([trace.strings[i] for i in used.tolist()])
+    table: npt.NDArray[Any] = np.zeros(max(len(trace.strings), 1), dtype)
+    table[used] = values
+    return table
 
 
 def by_stem(
@@ -213,12 +216,6 @@ def _used(trace: Trace, among: Bool | Int64 | None) -> Int64:
     if among is None:
         return trace.used_names
     return np.flatnonzero(np.bincount(trace.name_id[among], minlength=len(trace.strings)))
-
-
-def _table(trace: Trace, used: Int64, values: _Values, dtype: type) -> npt.NDArray[Any]:
-    table: npt.NDArray[Any] = np.zeros(max(len(trace.strings), 1), dtype)
-    table[used] = values
-    return table
 
 
 def named_like(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:

@@ -343,7 +343,9 @@ class InstructionFields:
         self.origins = Origins(distinct("metadata"), odd)
         self.parameter_number = fields.varint(number["parameter_number"])
         self.custom_call_target = distinct("custom_call_target")
-        self.detail = _either(distinct("fusion_kind"), self.custom_call_target)
+        first = distinct("fusion_kind")
+        code = np.where(first.code > 0, first.code, len(first.raws) + self.custom_call_target.code)
+        self.detail = Texts.coded(code, all_decoded(first.raws + self.custom_call_target.raws))
         self.backend_config = distinct("backend_config")
         self.dot_dimensions = distinct("dot_dimensions")
         self.dots = self.dot_dimensions.messages("DotDimensions", odd)
@@ -395,12 +397,6 @@ def _plain(raw: bytes) -> bytes | None:
         return None
     message.DiscardUnknownFields()
     return bytes(message.SerializeToString())
-
-
-def _either(first: Distinct, other: Distinct) -> Texts:
-    """The one field where an instruction has it, else the other."""
-    code = np.where(first.code > 0, first.code, len(first.raws) + other.code)
-    return Texts.coded(code, all_decoded(first.raws + other.raws))
 
 
 def _window_elements(window: Any) -> int:

@@ -348,24 +348,19 @@ def embed(payload: Payload, amount: Amount) -> Embedded:
     if amount != "steps":
         return _within(payload, None if amount == "full" else amount)
     if payload not in _of_steps:
-        _of_steps[payload] = _typical(payload)
+        contents, chooser = payload.contents, _Chooser(payload, _WHOLE_BYTES)
+        if not chooser.add_all():
+            chooser = _Chooser(payload, STEPS_BYTES)
+            # Names, and what does not grow with the length of the capture.
+            chooser.add_sections(max(0.0, chooser.left) / _TOTALS_RATIO, _CUT_BYTES, _TOTALS_PARTS)
+            if not (chooser.add_tiles_of(contents.kept_ps) or chooser.add_tiles(contents.kept_ps)):
+                chooser.add_window(contents.kept_ps)
+        _of_steps[payload] = chooser.embedded()
     return _of_steps[payload]
 
 
 _of_steps: WeakKeyDictionary[Payload, Embedded] = WeakKeyDictionary()
 """For notebooks, and by default for pages."""
-
-
-def _typical(payload: Payload) -> Embedded:
-    """All, where that is little; else what is small whole, and of the rest all that is in three typical steps."""
-    contents, chooser = payload.contents, _Chooser(payload, _WHOLE_BYTES)
-    if not chooser.add_all():
-        chooser = _Chooser(payload, STEPS_BYTES)
-        # Names, and what does not grow with the length of the capture.
-        chooser.add_sections(max(0.0, chooser.left) / _TOTALS_RATIO, _CUT_BYTES, _TOTALS_PARTS)
-        if not (chooser.add_tiles_of(contents.kept_ps) or chooser.add_tiles(contents.kept_ps)):
-            chooser.add_window(contents.kept_ps)
-    return chooser.embedded()
 
 
 def _within(payload: Payload, max_bytes: int | None) -> Embedded:

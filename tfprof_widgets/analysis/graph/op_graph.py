@@ -187,7 +187,12 @@ def captured_frames(source_map: SourceMap, ops: CapturedOps) -> tuple[dict[str, 
     place = np.full(len(parent) + 1, -1, np.int64)
     place[copied] = len(parent) + np.arange(len(copied))
     file, line_number, function = (frames[key].to_numpy() for key in ("file", "line", "function"))
-    texts = _texts(source_map, file, line_number)
+    lines = [text.split("\n") if text else [] for text in source_map.files["text"]]
+    found = [
+        lines[at][number - 1].strip() if at >= 0 and 0 < number <= len(lines[at]) else ""
+        for at, number in zip(file.tolist(), line_number.tolist(), strict=True)
+    ]
+    texts = np.array([*found, ""], np.object_)[:-1]
     titles = np.append(shown_files(source_map), "").astype(np.object_)
     rows = np.concatenate([np.arange(len(parent)), copied])
     columns = {
@@ -212,15 +217,6 @@ def _with_callers(parent: Int64, frames: Int64) -> Int64:
     return np.flatnonzero(wanted[:-1])
 
 
-def _texts(source_map: SourceMap, file: Int64, line: Int64) -> Any:
-    lines = [text.split("\n") if text else [] for text in source_map.files["text"]]
-    found = [
-        lines[at][number - 1].strip() if at >= 0 and 0 < number <= len(lines[at]) else ""
-        for at, number in zip(file.tolist(), line.tolist(), strict=True)
-    ]
-    return np.array([*found, ""], np.object_)[:-1]
-
-
 def shown_files(source_map: SourceMap) -> list[str]:
     """What to call each file: its path; of a notebook's cell what the notebook shows beside it, if no other cell has that."""
     files = source_map.files
@@ -237,7 +233,11 @@ def captured_memory(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
     made = np.flatnonzero(~table.is_free)
     if not len(made):
         return {}
-    run, end_ps = _around(facts, table, made)
+    trace = facts.trace
+    is_run = np.zeros(trace.n_events, np.bool_)
+    is_run[facts.occurrences.event] = True
+    run = nearest_marked(trace.nesting.parent, is_run)[table.event[made]].astype(np.int64)
+    end_ps = np.where(run >= 0, trace.ends(np.maximum(run, 0)), np.iinfo(np.int64).max - 1)
     op = _op_of(facts, table, of_framework_op, made, run)
     known = op >= 0
     made, run, end_ps, op = made[known], run[known], end_ps[known], op[known]
@@ -265,16 +265,6 @@ def captured_memory(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
         "residual_bytes": sum_by(code[is_kept], n_bytes[is_kept], n),
         "in_use_bytes": in_use,
     }
-
-
-def _around(facts: Facts, table: Snapshots, made: Int64) -> tuple[Int64, Int64]:
-    """For each allocation the event of the execution that it lies in (-1 for none), and when that ends."""
-    trace = facts.trace
-    is_run = np.zeros(trace.n_events, np.bool_)
-    is_run[facts.occurrences.event] = True
-    run = nearest_marked(trace.nesting.parent, is_run)[table.event[made]].astype(np.int64)
-    end_ps = np.where(run >= 0, trace.ends(np.maximum(run, 0)), np.iinfo(np.int64).max - 1)
-    return run, end_ps
 
 
 def _op_of(facts: Facts, table: Snapshots, of_framework_op: Int32, made: Int64, run: Int64) -> Int32:

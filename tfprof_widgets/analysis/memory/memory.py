@@ -510,7 +510,10 @@ def memory_by_op(memory: MemoryProfile, averaged: Bool | None = None) -> OpMemor
     allocator = memory.main_allocator
     rows = memory.snapshots.rows_of(allocator)
     peak = find_peak(table, rows).row
-    live = _live_at(table, rows, peak)
+    row = np.arange(len(table.event))
+    live: Bool = (row >= rows.start) & (row <= peak) & ~table.is_free
+    live &= (table.freed_at < 0) | (table.freed_at > peak)
+    live &= table.session_id == table.session_id[peak]
     counts = np.array([OF_DEVICE in name or OF_DEVICE not in allocator for name in table.allocators])
     made = ~table.is_free & counts[table.allocator_id]
     ids, code = unique_codes(table.op)
@@ -530,12 +533,3 @@ def memory_by_op(memory: MemoryProfile, averaged: Bool | None = None) -> OpMemor
         stack_bytes=int(table.stack_bytes[peak]),
         step_bytes=of_steps,
     )
-
-
-def _live_at(table: Snapshots, rows: slice, now: int) -> Bool:
-    """Which rows are allocations of one allocator that are in use just after row `now` of it."""
-    row = np.arange(len(table.event))
-    live: Bool = (row >= rows.start) & (row <= now) & ~table.is_free
-    live &= (table.freed_at < 0) | (table.freed_at > now)
-    live &= table.session_id == table.session_id[now]
-    return live

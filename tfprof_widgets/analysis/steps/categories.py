@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...trace.arrays import Bool, Int32, Int64, SmallInt, UInt8
+from ...trace.arrays import Bool, Int64, SmallInt, UInt8
 from ...trace.stats import ranges
 from ...trace.trace import StatKind, Trace
 from ..common import moments_of
@@ -451,15 +451,10 @@ def _categories(trace: Trace) -> Iterator[str]:
     )
     text = np.full(len(trace.display_name_id), -1, np.int64)
     text[np.searchsorted(trace.metadata_stat_offsets, rows, side="right") - 1] = trace.metadata_stat_bits[rows]
-    names = _metadata_names(trace)
-    for category, name in zip(text.tolist(), names.tolist(), strict=True):
-        yield trace.strings[category] if category >= 0 else _opcode(trace.strings[name] if name >= 0 else "")
-
-
-def _metadata_names(trace: Trace) -> Int32:
     names = np.full(len(trace.display_name_id), -1, np.int32)
     names[trace.metadata_id] = trace.name_id
-    return names
+    for category, name in zip(text.tolist(), names.tolist(), strict=True):
+        yield trace.strings[category] if category >= 0 else _opcode(trace.strings[name] if name >= 0 else "")
 
 
 def _opcode(name: str) -> str:

@@ -101,7 +101,11 @@ def marked_steps(trace: Trace, grouping: Grouping, *, sessions: Bool, counts_lef
     later = np.maximum(end, _ends_of_programs(trace, grouping))
     queues[session[chosen[later[chosen] > end[chosen]]]] = True
     start, end = _without_overlap(start, later, session, chosen, queues), later
-    is_complete = _has_its_device_work(session, has_device, chosen)
+    is_complete = np.ones(len(chosen), np.bool_)
+    for index in np.unique(session[chosen]).tolist():  # bounded by the number of sessions
+        own = session[chosen] == index
+        if has_device[chosen[own]].mean() > 0.5:
+            is_complete[own] = has_device[chosen[own]]
     return StepTable.of_groups(grouping, chosen, start[chosen], end[chosen], is_complete=is_complete)
 
 
@@ -133,16 +137,6 @@ def _without_overlap(start: Int64, end: Int64, session: Int64, chosen: Int64, wi
         late = rows[1:]
         start[late] = np.where(before < end[late], np.maximum(start[late], before), start[late])
     return start
-
-
-def _has_its_device_work(session: Int64, has_device: Bool, chosen: Int64) -> Bool:
-    """False for a step without device work where most steps of its session have some: it lies outside of the capture."""
-    complete = np.ones(len(chosen), np.bool_)
-    for index in np.unique(session[chosen]).tolist():  # bounded by the number of sessions
-        own = session[chosen] == index
-        if has_device[chosen[own]].mean() > 0.5:
-            complete[own] = has_device[chosen[own]]
-    return complete
 
 
 _EAGER_FETCH = "EagerLocalExecute: IteratorGetNext"

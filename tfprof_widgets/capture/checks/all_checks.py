@@ -368,25 +368,17 @@ def devices_check(facts: GpuFacts) -> Check:
         found = f"{models}{hidden}; whether TensorFlow sees it is not known before its import"
         return unknown(name, found, "import tensorflow; tfprof.doctor()")
     if not facts.seen:
-        return _nothing_seen(facts, models)
-    return _some_seen(facts, models)
-
-
-def _nothing_seen(facts: GpuFacts, models: str) -> Check:
-    if facts.visible_devices is not None and facts.visible_devices.strip() in ("", "-1", "NoDevFiles"):
+        if facts.visible_devices is not None and facts.visible_devices.strip() in ("", "-1", "NoDevFiles"):
+            return warning(
+                "gpu",
+                f"{models}, hidden from TensorFlow by CUDA_VISIBLE_DEVICES={facts.visible_devices!r}",
+                'restart the kernel; before `import tensorflow`: import os; os.environ.pop("CUDA_VISIBLE_DEVICES", None)',
+            )
+        if facts.has_cuda_wheels or not facts.build.is_cuda:
+            return warning("gpu", f"{models}, but TensorFlow sees none", _SHOW_LOG)
         return warning(
-            "gpu",
-            f"{models}, hidden from TensorFlow by CUDA_VISIBLE_DEVICES={facts.visible_devices!r}",
-            'restart the kernel; before `import tensorflow`: import os; os.environ.pop("CUDA_VISIBLE_DEVICES", None)',
+            "gpu", f"{models}, but TensorFlow sees none; NVIDIA's wheels are not beside it", _install_cuda(facts)
         )
-    if facts.has_cuda_wheels or not facts.build.is_cuda:
-        return warning("gpu", f"{models}, but TensorFlow sees none", _SHOW_LOG)
-    return warning(
-        "gpu", f"{models}, but TensorFlow sees none; NVIDIA's wheels are not beside it", _install_cuda(facts)
-    )
-
-
-def _some_seen(facts: GpuFacts, models: str) -> Check:
     n_driver, n_seen = len(facts.driver_gpus or ()), len(facts.seen or ())
     if facts.n_used < n_seen:
         return ok("gpu", f"{models}; this program uses {facts.n_used} of {n_seen} (tf.config.set_visible_devices)")
