@@ -63,9 +63,7 @@ def batch_size_of(arguments: Mapping[str, Any]) -> int:
     """The batch size of a call of `fit`, `evaluate` or `predict`; 0 where unknown."""
     try:
         given = arguments.get("batch_size")
-        if given is not None:
-            return max(int(given), 0)
-        return _of_data(arguments.get("x"))
+        return max(int(given), 0) if given is not None else _of_data(arguments.get("x"))
     except Exception:  # data are anybody's classes, and a training must not fail for what a report could tell
         _logger.info("the batch size is not known", exc_info=True)
         return 0

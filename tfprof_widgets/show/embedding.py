@@ -161,7 +161,7 @@ def first_pack(contents: Contents) -> tuple[bytes, frozenset[str]]:
             break
         meta = cut_texts(meta, partial(head, most=n_characters))
         block = _members(meta)
-    members, base = [block, contents.names.member], _base(contents)
+    members, base = [block, contents.names.first[1]], _base(contents)
     room = MAX_BYTES - sum(len(one.data) for one in members) - sum(_cost(name, one) for name, one in base.items())
     if contents.positions.n_events <= _MOST_EVENTS:
         draft = _Draft(contents, members, base, room)
@@ -237,7 +237,7 @@ def _base(contents: Contents) -> dict[str, Segment]:
     return {
         "rows": Segment(Table({**rows, "n": (np.diff(positions.row_offsets), "u4")})),
         "tiles": Segment(tiles),
-        "names": Segment(contents.names.table(0, contents.names.n_first)),
+        "names": Segment(contents.names.table(0, contents.names.first[0])),
     }
 
 

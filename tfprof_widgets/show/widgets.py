@@ -26,13 +26,14 @@ from .library import (
     KeptOnce,
     Library,
     Reference,
-    bokeh_js,
+    bokeh_script,
     built,
     kernel_shell,
+    library_of,
     open_widgets,
     refers_to,
     shared_by,
-    views_js,
+    views_script,
 )
 from .link import Bookmarks, LinkModel, bookmarks_from_json, bookmarks_to_json
 from .pack import as_text
@@ -427,7 +428,8 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
         **traits: Any,
     ) -> None:
         """Without `data` it draws from its own state."""
-        shared = {"script": views_js(link or data or self), "builder": self.entry, "link": link, "data": data}
+        script = library_of(link or data or self, "tfprof_widgets", views_script())
+        shared = {"script": script, "builder": self.entry, "link": link, "data": data}
         super().__init__(**shared, options=json.dumps(options or {}), **traits)
         if data is None:
             self.data = self
@@ -520,7 +522,7 @@ class ChartView(View):
 
     @traitlets.default("bokeh")  # type: ignore[untyped-decorator]
     def _default_bokeh(self) -> Library:
-        return bokeh_js(self.link)
+        return library_of(self.link, "bokeh", bokeh_script())
 
 
 class StepChart(ChartView):

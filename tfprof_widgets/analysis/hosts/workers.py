@@ -357,9 +357,7 @@ _WAITED_FOR = "_Recv"
 def compute_communication(trace: Trace, steps: TracedSteps) -> pd.DataFrame:
     """Sum up the exchanges of each host; exposed is what no op of a step, or on a device no other kernel, computes beside."""
     spans = _spans(trace, steps)
-    if not len(spans["event"]):
-        return typed_table([], COMMUNICATION.types)
-    return _table(trace, steps, spans)
+    return typed_table([], COMMUNICATION.types) if not len(spans["event"]) else _table(trace, steps, spans)
 
 
 def _spans(trace: Trace, steps: TracedSteps) -> dict[str, Int64]:
