@@ -311,6 +311,7 @@ class Watch(WatchedRun):
             return
         self._plan.rest_after((window.stop_ns - window.start_ns) / 1e9 + window.stop_s)
         found = reader.take(window, program, self._plan.why)
+        folder, run_dir = loop.writer.folder, window.run_dir
         loop.event(
             "window",
             step=window.first_step,
@@ -318,7 +319,7 @@ class Watch(WatchedRun):
             first_step=window.first_step,
             last_step=window.last_step,
             why=found.why,
-            path=place_in(loop.writer.folder, window.run_dir),
+            path=str(run_dir.relative_to(folder) if run_dir.is_relative_to(folder) else run_dir),
         )
 
     def _tick(self, *, is_last: bool) -> None:
@@ -561,11 +562,6 @@ class WindowReader:
             pauses_ns=(window.pause_ns,),
             program=program,
         )
-
-
-def place_in(folder: Path, run_dir: Path) -> str:
-    """The path of a window's run directory within the folder; whole where it is elsewhere."""
-    return str(run_dir.relative_to(folder)) if run_dir.is_relative_to(folder) else str(run_dir)
 
 
 def window_head(found: WatchedWindow) -> dict[str, Any]:

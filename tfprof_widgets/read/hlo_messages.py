@@ -350,7 +350,8 @@ class InstructionFields:
         self.dot_dimensions = distinct("dot_dimensions")
         self.dots = self.dot_dimensions.messages("DotDimensions", odd)
         window = distinct("window")
-        sizes = [_window_elements(one) for one in window.messages("Window", odd)]
+        windows = window.messages("Window", odd)
+        sizes = [min(math.prod(max(side.size, 1) for side in one.dimensions), MAX_SIZE) for one in windows]
         self.window_elements = np.array(sizes, np.int64)[window.code]
         distinct("convolution_dimensions").messages("ConvolutionDimensions", odd)
         self.id = fields.varint(number["id"])
@@ -397,11 +398,6 @@ def _plain(raw: bytes) -> bytes | None:
         return None
     message.DiscardUnknownFields()
     return bytes(message.SerializeToString())
-
-
-def _window_elements(window: Any) -> int:
-    sizes: list[int] = [max(side.size, 1) for side in window.dimensions]
-    return min(math.prod(sizes), MAX_SIZE)
 
 
 _CUBLAS = b"__cublas$"

@@ -181,10 +181,9 @@ def find_usage(trace: Trace, calls: IteratorCalls, waits: Waits, nodes: Iterator
     start, duration = trace.start_ps[calls.event], trace.duration_ps[calls.event]
     roots = np.flatnonzero(is_root)
     order = roots[np.argsort(start[roots], kind="stable")]
-    _, first = np.unique(calls.iterator[order], return_index=True)
-    found = np.zeros(len(calls.iterator), np.bool_)
-    found[order[first]] = True
-    first = found
+    _, earliest = np.unique(calls.iterator[order], return_index=True)
+    first = np.zeros(len(calls.iterator), np.bool_)
+    first[order[earliest]] = True
     counts = is_root & ~first
     is_shuffle = by_name(trace, _are_shuffles, np.bool_, among=calls.event)
     fetched = np.bincount(calls.parent[calls.parent >= 0], minlength=len(calls.event))

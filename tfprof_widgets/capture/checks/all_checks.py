@@ -104,18 +104,11 @@ def missing_extensions(parent: tuple[str, ...], environ: Mapping[str, str]) -> t
 
 def server_prefix(parent: tuple[str, ...]) -> Path | None:
     """Return the environment that a server's command belongs to: of `/opt/conda/bin/jupyter-lab` that is `/opt/conda`."""
-    for folder in _program_folders(parent):
-        prefix = folder.parent
-        if folder.name in ("bin", "Scripts") and (prefix / "share" / "jupyter").is_dir():
-            return prefix
-    return None
-
-
-def _program_folders(parent: tuple[str, ...]) -> Iterator[Path]:
     # The script first: `python` may be a link of another environment.
-    for word in reversed(parent[:3]):
-        if Path(word).is_absolute():
-            yield Path(word).parent
+    for folder in (Path(word).parent for word in reversed(parent[:3]) if Path(word).is_absolute()):
+        if folder.name in ("bin", "Scripts") and (folder.parent / "share" / "jupyter").is_dir():
+            return folder.parent
+    return None
 
 
 _SHORT_OF_ROOM = 2
