@@ -195,6 +195,11 @@ def views_script() -> Script:
     return _script(version, STATIC / "views.js", styles=STATIC / "views.css", notices=STATIC / "licenses.txt")
 
 
+def views_js(owner: object) -> Library:
+    """The model that holds `views_script`, of this kernel or else of the owner."""
+    return library_of(owner, "tfprof_widgets", views_script())
+
+
 def built(file_name: str) -> str:
     path = STATIC / file_name
     try:

@@ -33,7 +33,7 @@ from .library import (
     open_widgets,
     refers_to,
     shared_by,
-    views_script,
+    views_js,
 )
 from .link import Bookmarks, LinkModel, bookmarks_from_json, bookmarks_to_json
 from .pack import as_text
@@ -428,8 +428,7 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
         **traits: Any,
     ) -> None:
         """Without `data` it draws from its own state."""
-        script = library_of(link or data or self, "tfprof_widgets", views_script())
-        shared = {"script": script, "builder": self.entry, "link": link, "data": data}
+        shared = {"script": views_js(link or data or self), "builder": self.entry, "link": link, "data": data}
         super().__init__(**shared, options=json.dumps(options or {}), **traits)
         if data is None:
             self.data = self
