@@ -565,15 +565,9 @@ class WindowReader:
 
 
 def window_head(found: WatchedWindow) -> dict[str, Any]:
-    window = found.window
-    return {
-        "index": found.index + 1,  # as its profile is called
-        "first_step": window.first_step,
-        "last_step": window.last_step,
-        "why": found.why,
-        "state": found.state,
-        "words": found.words,
-    }
+    steps = {name: getattr(found.window, name) for name in ("first_step", "last_step")}
+    # The number is that of its profile's name.
+    return {"index": found.index + 1, **steps, **{name: getattr(found, name) for name in ("why", "state", "words")}}
 
 
 class WatchLoop:
@@ -588,7 +582,7 @@ class WatchLoop:
         self.finder = AnomalyFinder(n_cores=os.cpu_count() or 0)
         self.borders = Borders()
         self.last: Steps | None = None
-        self.on_tick: Callable[..., None] = _nothing
+        self.on_tick: Callable[..., None] = lambda **_: None
         self._finds_windows = finds_windows
         self.anomalies: list[Anomaly] = []
         """As of the last look."""
@@ -719,10 +713,6 @@ class WatchLoop:
             asked = file.read_bytes()[:20].strip()
             file.unlink()
             self.plan.ask(int(asked) if asked.isdigit() else self.plan.n_steps, f"{TRIGGER} was touched")
-
-
-def _nothing(**_: object) -> None:
-    """The default of `on_tick`."""
 
 
 def free_folder(logdir: Path, started_ns: int) -> Path:
