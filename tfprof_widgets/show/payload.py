@@ -103,15 +103,17 @@ def late_sections(results: Analysis, names: Names) -> Iterator[ListSection | Tab
 
 def list_sections(results: Analysis, names: Names) -> Iterator[ListSection]:
     """The lists of the meta object that grow with the program; strings are cut as those of `names`."""
-    kernels, listed = results.kernels, partial(_cut, names)
+    kernels = results.kernels
     pipelines = cache(lambda: pipeline_list(results))
     step_names, memory = results.steps.frame["name"], results.memory
     summary: pd.DataFrame = memory.summary[SUMMARY.in_browser()]
-    yield ListSection("step_names", len(step_names), listed(lambda rows: step_names.iloc[rows].tolist()), 20_000)
-    yield ListSection("allocators", len(memory.allocators), listed(lambda rows: list(memory.allocators[rows])))
-    yield ListSection("memory_summary", len(summary), listed(lambda rows: records(summary.iloc[rows])))
-    yield ListSection("pipelines", len(results.input_pipeline.pipelines), listed(lambda rows: pipelines()[rows]), 50)
-    yield ListSection("kernels", len(kernels.frame), listed(partial(kernel_list, kernels)))
+    yield ListSection("step_names", len(step_names), _cut(names, lambda rows: step_names.iloc[rows].tolist()), 20_000)
+    yield ListSection("allocators", len(memory.allocators), _cut(names, lambda rows: list(memory.allocators[rows])))
+    yield ListSection("memory_summary", len(summary), _cut(names, lambda rows: records(summary.iloc[rows])))
+    yield ListSection(
+        "pipelines", len(results.input_pipeline.pipelines), _cut(names, lambda rows: pipelines()[rows]), 50
+    )
+    yield ListSection("kernels", len(kernels.frame), _cut(names, partial(kernel_list, kernels)))
 
 
 def _cut(names: Names, build: Callable[[slice], list[Any]]) -> Callable[[int, int], list[Any]]:
