@@ -172,7 +172,7 @@ def _eager(trace: Trace, graph: EventGraph) -> Bool:
         return _nowhere(trace)
     is_func = trace.int_stat("is_func", default=1, signed_only=True)[calls]
     under = graph.reach(calls, (is_func == 0).astype(np.int64), nearest=True)
-    is_op = by_ends(trace, lambda _, parsed: parsed.category == OpCategory.TENSORFLOW, np.bool_)
+    is_op = by_ends(trace, lambda _, category, *__: category == OpCategory.TENSORFLOW)
     on_device = trace.on_planes([plane.is_device for plane in trace.planes])
     eager: Bool = (under == 1) & (is_op[trace.name_id] | on_device)
     return eager if eager.any() else _nowhere(trace)
@@ -280,9 +280,7 @@ _DATA_THREAD = re.compile(r"tf_data_(private_threadpool|iterator_resource)")
 
 def within_data(trace: Trace) -> Bool:
     """For each event whether it lies within an iterator's call or on a thread of tf.data's own."""
-    is_iterator = by_ends(trace, lambda names, _: [name.startswith("Iterator::") for name in names], np.bool_)[
-        trace.name_id
-    ]
+    is_iterator = by_ends(trace, lambda name, *_: name.startswith("Iterator::"))[trace.name_id]
     return data_lines(trace)[trace.line_id] | (nearest_marked(trace.nesting.parent, is_iterator) >= 0)
 
 

@@ -169,11 +169,13 @@ def _stem(name: str) -> str:
     return name[: begin + 1] if end and begin >= 0 else name
 
 
-def by_ends(trace: Trace, function: Callable[[list[str], OpNames], _Values], dtype: type) -> npt.NDArray[Any]:
-    """As `by_name`, of a function of what names mean, too, that ignores the numbers in `lstm/step_12/mul_3:Mul`."""
+def by_ends(trace: Trace, function: Callable[[str, int, str], Any], dtype: type = np.bool_) -> npt.NDArray[Any]:
+    """As `by_name`, of a function of one name, its category and op type that ignores the numbers in `lstm/step_12/mul_3:Mul`."""
     first, number = _ends(trace)
+    parsed = parsed_names(trace).of(first)
+    names = [trace.strings[i] for i in trace.used_names[first].tolist()]
     values: npt.NDArray[Any] = np.zeros(len(first) + 1, dtype)
-    values[:-1] = function([trace.strings[i] for i in trace.used_names[first].tolist()], parsed_names(trace).of(first))
+    values[:-1] = list(map(function, names, parsed.category.tolist(), parsed.type))
     return values[number]
 
 

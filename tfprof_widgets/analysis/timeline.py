@@ -246,7 +246,7 @@ def _tensor_flows(trace: Trace) -> Links:
 def _ends_with(trace: Trace, types: tuple[str, ...]) -> npt.NDArray[np.bool_]:
     """For each string whether it is the name of an op of one of these types."""
     endings = tuple(f":{mark}{kind}" for kind in types for mark in ("_", ""))
-    return by_ends(trace, lambda names, _: [name.endswith(endings) for name in names], np.bool_)
+    return by_ends(trace, lambda name, *_: name.endswith(endings))
 
 
 def _tensor_codes(names: list[str]) -> Int64:

@@ -308,7 +308,7 @@ def eager_launches(trace: Trace, calls: Int64, launches: Launches) -> Launches:
 
 def _any_call(trace: Trace) -> Bool:
     """For each event whether it is the call of an eager op or of a function."""
-    is_any = by_ends(trace, lambda names, _: [name.startswith(_ANY_CALL) for name in names], np.bool_)
+    is_any = by_ends(trace, lambda name, *_: name.startswith(_ANY_CALL))
     return np.asarray(is_any[trace.name_id])
 
 

@@ -63,7 +63,7 @@ def served_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTab
 def _functions(trace: Trace, root: Int64) -> Int64:
     """For each call the name of the event that tells its function, -1 where that began before the capture."""
     function = np.full(len(root), -1, np.int64)
-    is_call = by_ends(trace, lambda names, _: [name.startswith(_CALLS) for name in names], np.bool_)
+    is_call = by_ends(trace, lambda name, *_: name.startswith(_CALLS))
     at = trace.nesting.parent[root].astype(np.int64)
     while (open_ := (at >= 0) & (function < 0)).any():  # bounded by the depth of nesting
         named = open_ & is_call[trace.name_id[at]]
@@ -170,10 +170,7 @@ def find_loops(trace: Trace, session: int) -> list[Loop]:
     n_calls = len(function.rows) if function else 0
     if sum(len(loop.rows) for loop in reductions) > n_calls:
         return reductions
-    fetch = (
-        inside
-        & by_ends(trace, lambda names, _: [name.startswith(_EAGER_FETCH) for name in names], np.bool_)[trace.name_id]
-    )
+    fetch = inside & by_ends(trace, lambda name, *_: name.startswith(_EAGER_FETCH))[trace.name_id]
     if function is not None:
         fetches = np.flatnonzero(fetch & (trace.line_id == function.line))
         # Whether the calls take most of a repetition; of medians, so that a pause between epochs does not count
