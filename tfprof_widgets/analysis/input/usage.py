@@ -185,7 +185,7 @@ def find_usage(trace: Trace, calls: IteratorCalls, waits: Waits, nodes: Iterator
     first = np.zeros(len(calls.iterator), np.bool_)
     first[order[earliest]] = True
     counts = is_root & ~first
-    is_shuffle = by_name(trace, _are_shuffles, np.bool_, among=calls.event)
+    is_shuffle = by_name(trace, lambda name: base_name(short_name(name)) in _SHUFFLES, among=calls.event)
     fetched = np.bincount(calls.parent[calls.parent >= 0], minlength=len(calls.event))
     fills = is_shuffle[trace.name_id[calls.event]] & (fetched > 1)
     fill = sum_by(nodes.node_of_call[fills], waits.window_ps[fills], len(nodes.parent))
@@ -220,10 +220,6 @@ def _waits_for_first(pipeline: Int64, duration: Int64, is_root: Bool, is_later: 
     keeps_up &= (whole[0] > SLOW_CALL_PS * whole[1]) & (2 * filled < whole[0] - later[0])
     found: Bool = (later[0] == 0) | keeps_up
     return found
-
-
-def _are_shuffles(names: list[str]) -> list[bool]:
-    return [base_name(short_name(name)) in _SHUFFLES for name in names]
 
 
 _CRITICAL_SHARE = 0.5

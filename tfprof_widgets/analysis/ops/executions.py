@@ -134,9 +134,7 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
     rows = rows[~_named(trace, rows, _NOT_COMPUTE)] if len(rows) else rows
     if not len(rows):
         return units
-    found = by_stem(trace, lambda names: [unit_of_name(name) for name in names], np.uint8, among=rows)[
-        trace.name_id[rows]
-    ]
+    found = by_stem(trace, unit_of_name, np.uint8, among=rows)[trace.name_id[rows]]
     unit = np.full(trace.n_events, -1, np.int64)
     unit[hlo.stream_event] = hlo.stream_unit
     instruction = np.append(hlo.units.instruction, -1)[unit[rows]]
@@ -159,7 +157,7 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
 
 def _named(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:
     """For some events whether their name, in small letters, holds the pattern."""
-    held = by_stem(trace, lambda names: [bool(pattern.search(name.lower())) for name in names], np.bool_, among=rows)
+    held = by_stem(trace, lambda name: bool(pattern.search(name.lower())), among=rows)
     return held[trace.name_id[rows]]
 
 
