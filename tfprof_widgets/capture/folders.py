@@ -58,7 +58,7 @@ def place_run(run_dir: Path, logdir: Path, name: str = "") -> Path:
     name = name or run_dir.name
     runs = logdir / RUNS
     runs.mkdir(parents=True, exist_ok=True)
-    if runs.stat().st_dev == run_dir.stat().st_dev:
+    if _share_a_disk(runs, run_dir):
         return run_dir.rename(new_run(logdir, name))  # over the empty directory of that name
     # Under a name that nobody looks for: half of it would be found where the process is killed meanwhile.
     part = runs / f".{name}.{os.getpid()}.part"
@@ -70,6 +70,10 @@ def place_run(run_dir: Path, logdir: Path, name: str = "") -> Path:
         raise
     shutil.rmtree(run_dir, ignore_errors=True)
     return target
+
+
+def _share_a_disk(place: Path, other: Path) -> bool:
+    return place.stat().st_dev == other.stat().st_dev
 
 
 def new_run(logdir: Path, name: str) -> Path:
@@ -144,8 +148,7 @@ def without_profiler_lines() -> Iterator[None]:
     logger = logging.getLogger("tensorflow")
     logger.addFilter(_is_not_of_profiler)
     held = None
-    kernel = sys.modules.get("ipykernel.kernelapp")
-    if kernel is not None and kernel.IPKernelApp.initialized():
+    if _is_in_kernel():
         held = _hold()
     else:
         _log_less()
@@ -193,6 +196,11 @@ def _calls_of_library(folder: Path) -> LevelCalls | None:
                     level.restype, set_level.restype, set_level.argtypes = ctypes.c_int, None, (ctypes.c_int,)
                     return level, set_level
     return None
+
+
+def _is_in_kernel() -> bool:
+    module = sys.modules.get("ipykernel.kernelapp")
+    return module is not None and bool(module.IPKernelApp.initialized())
 
 
 def _is_not_of_profiler(record: logging.LogRecord) -> bool:

@@ -178,8 +178,7 @@ def cupti_facts(build: BuildFacts, environ: Mapping[str, str] | None = None) -> 
     environ = os.environ if environ is None else environ
     major = build.cuda_version.partition(".")[0]
     names = [f"{_PLAIN}.{major}", _PLAIN] if major else [_PLAIN]
-    maps = text_of(Path("/proc/self/maps")).splitlines()
-    loaded = next((line[line.index("/") :] for line in maps if "/libcupti.so" in line), "")
+    loaded = _loaded()
     if loaded:
         return CuptiFacts(names[0], loaded=loaded)
     candidates = [
@@ -208,6 +207,11 @@ def _major(path: str) -> str:
 def _is_absent(name: str, error: str) -> bool:
     # The loader says the same of a library and of what that needs: only the first word tells them apart.
     return error.startswith(f"{name}:") and "No such file" in error
+
+
+def _loaded() -> str:
+    maps = text_of(Path("/proc/self/maps")).splitlines()
+    return next((line[line.index("/") :] for line in maps if "/libcupti.so" in line), "")
 
 
 def _wheel_folders(build: BuildFacts) -> list[Path]:
