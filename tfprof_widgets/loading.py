@@ -270,7 +270,9 @@ class WatchedRun:
     @property
     def windows(self) -> list[Profile]:
         """The profiles of the windows that have closed, oldest first; empty where nothing was profiled."""
-        return [self._window(run_dir) for run_dir in self.log.windows]
+        run_dirs = self.log.windows
+        self._loaded |= {one: load_profile(one) for one in run_dirs if one not in self._loaded}
+        return [self._loaded[one] for one in run_dirs]
 
     @property
     def anomalies(self) -> list[Anomaly]:
@@ -326,11 +328,6 @@ class WatchedRun:
         from .show.page import live_page
 
         return live_page(self.dashboard(), title=self.folder.name)
-
-    def _window(self, run_dir: Path) -> Profile:
-        if run_dir not in self._loaded:
-            self._loaded[run_dir] = load_profile(run_dir)
-        return self._loaded[run_dir]
 
 
 def _steps_table(rows: Steps) -> pd.DataFrame:

@@ -211,9 +211,7 @@ class ProfiledRun:
             return self.record.cost
         known = self.record or self.saved
         cost = None if known is None else known.cost
-        if cost is None:
-            return None
-        return replace(cost, n_events=self.results.trace.n_events)
+        return None if cost is None else replace(cost, n_events=self.results.trace.n_events)
 
     @property
     def system(self) -> pd.DataFrame:

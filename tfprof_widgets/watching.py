@@ -311,6 +311,7 @@ class Watch(WatchedRun):
             return
         self._plan.rest_after((window.stop_ns - window.start_ns) / 1e9 + window.stop_s)
         found = reader.take(window, program, self._plan.why)
+        folder, run_dir = loop.writer.folder, window.run_dir
         loop.event(
             "window",
             step=window.first_step,
@@ -318,7 +319,7 @@ class Watch(WatchedRun):
             first_step=window.first_step,
             last_step=window.last_step,
             why=found.why,
-            path=place_in(loop.writer.folder, window.run_dir),
+            path=str(run_dir.relative_to(folder) if run_dir.is_relative_to(folder) else run_dir),
         )
 
     def _tick(self, *, is_last: bool) -> None:
@@ -563,21 +564,10 @@ class WindowReader:
         )
 
 
-def place_in(folder: Path, run_dir: Path) -> str:
-    """The path of a window's run directory within the folder; whole where it is elsewhere."""
-    return str(run_dir.relative_to(folder)) if run_dir.is_relative_to(folder) else str(run_dir)
-
-
 def window_head(found: WatchedWindow) -> dict[str, Any]:
-    window = found.window
-    return {
-        "index": found.index + 1,  # as its profile is called
-        "first_step": window.first_step,
-        "last_step": window.last_step,
-        "why": found.why,
-        "state": found.state,
-        "words": found.words,
-    }
+    steps = {name: getattr(found.window, name) for name in ("first_step", "last_step")}
+    # The number is that of its profile's name.
+    return {"index": found.index + 1, **steps, **{name: getattr(found, name) for name in ("why", "state", "words")}}
 
 
 class WatchLoop:
@@ -592,7 +582,7 @@ class WatchLoop:
         self.finder = AnomalyFinder(n_cores=os.cpu_count() or 0)
         self.borders = Borders()
         self.last: Steps | None = None
-        self.on_tick: Callable[..., None] = _nothing
+        self.on_tick: Callable[..., None] = lambda **_: None
         self._finds_windows = finds_windows
         self.anomalies: list[Anomaly] = []
         """As of the last look."""
@@ -670,7 +660,14 @@ class WatchLoop:
         for ns, n_bytes in self.feed.recorder.take_memory():
             self.finder.add_memory(ns, n_bytes)
         if len(steps):
-            self._add(steps)
+            self.writer.add_steps(steps)
+            self.bins.add(steps)
+            self._note_borders(steps)
+            self.last = latest_of(self.last, steps)
+            if self.last is not None and len(self.last) >= N_LATEST:
+                usual_ns = 1e3 * float(np.median(self.last["duration_us"][-N_LATEST:]))
+                self._long_ns = max(LONG_RATIO * usual_ns, 1e9 * LONG_S)
+            self.finder.add_steps(steps)  # last: it makes more of them than the others
         for end in self.feed.recorder.take_epochs():
             self.event("epoch_end", at_ns=end.at_ns, epoch=end.epoch, seconds=end.seconds, values=end.values)
 
@@ -680,16 +677,6 @@ class WatchLoop:
             self.writer.add_sample(row)
             self.samples.add(row)
             self.finder.add_samples(row)
-
-    def _add(self, steps: Steps) -> None:
-        self.writer.add_steps(steps)
-        self.bins.add(steps)
-        self._note_borders(steps)
-        self.last = latest_of(self.last, steps)
-        if self.last is not None and len(self.last) >= N_LATEST:
-            usual_ns = 1e3 * float(np.median(self.last["duration_us"][-N_LATEST:]))
-            self._long_ns = max(LONG_RATIO * usual_ns, 1e9 * LONG_S)
-        self.finder.add_steps(steps)  # last: it makes more of them than the others
 
     def _note_borders(self, steps: Steps) -> None:
         """Record epochs, and the end of a validation when training goes on behind it."""
@@ -726,10 +713,6 @@ class WatchLoop:
             asked = file.read_bytes()[:20].strip()
             file.unlink()
             self.plan.ask(int(asked) if asked.isdigit() else self.plan.n_steps, f"{TRIGGER} was touched")
-
-
-def _nothing(**_: object) -> None:
-    """The default of `on_tick`."""
 
 
 def free_folder(logdir: Path, started_ns: int) -> Path:

@@ -40,9 +40,7 @@ _DTYPES = {int: np.int64, float: np.float64, bool: np.bool_, object: np.object_}
 
 def typed_table(rows: Sequence[Mapping[str, object]], types: Types) -> pd.DataFrame:
     """Rows as a table whose columns have these types even where there are none; pandas' own types else."""
-    if not rows:
-        return _without_rows(tuple(types.items())).copy()
-    return pd.DataFrame(rows, columns=list(types))
+    return _without_rows(tuple(types.items())).copy() if not rows else pd.DataFrame(rows, columns=list(types))
 
 
 def table_of_arrays(columns: Mapping[str, npt.NDArray[Any]]) -> pd.DataFrame:
@@ -92,9 +90,7 @@ def milliseconds(ms: float) -> str:
 
 def percent(ratio: float) -> str:
     """A share as whole percent; `<1 %` for a small one that is not nothing."""
-    if 0 < ratio < 0.01:
-        return "<1 %"
-    return f"{ratio * 100:.0f} %"
+    return "<1 %" if 0 < ratio < 0.01 else f"{ratio * 100:.0f} %"
 
 
 def plural(count: int, noun: str) -> str:

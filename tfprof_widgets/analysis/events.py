@@ -14,7 +14,7 @@ from ..trace.arrays import Bool, Float64, Int32, Int64, SmallInt, UInt8
 from ..trace.stats import ranges
 from ..trace.trace import MAX_PS, StatKind, Trace, nest
 from .common import PS_PER_NS, distinct, match_in_time, same_key
-from .names import COMPILATION, OpCategory, OpNames, by_ends, once
+from .names import COMPILATION, OpCategory, by_ends, once
 from .tables import table
 
 EVENTS = table(
@@ -92,7 +92,7 @@ Links = tuple[Int64, Int64]
 @once
 def program_calls(trace: Trace) -> Int64:
     """The outermost calls of functions that JAX compiled, and the points where PyTorch/XLA runs what it has gathered."""
-    named = by_ends(trace, lambda names, _: [one.startswith(_JIT) or one == _SYNC for one in names], np.bool_)
+    named = by_ends(trace, lambda name, *_: name.startswith(_JIT) or name == _SYNC)
     is_call = named[trace.name_id]
     rows = np.flatnonzero(is_call)
     parent = trace.nesting.parent[rows].astype(np.int64)
@@ -389,12 +389,8 @@ def launch_links(trace: Trace) -> tuple[Int64, Int64]:
 @once
 def _recognised(trace: Trace) -> Bool:
     """Whether each name means something else than a kernel launch or a kernel (semantics 1.5, 1.2.5), for those of events."""
-
-    def known(names: list[str], parsed: OpNames) -> Bool:
-        listed = np.array([name in KNOWN_HOST_EVENTS for name in names], np.bool_)
-        return np.logical_or(listed, np.isin(parsed.category, (OpCategory.TENSORFLOW, OpCategory.TFDATA)))
-
-    return by_ends(trace, known, np.bool_)
+    ops = (OpCategory.TENSORFLOW, OpCategory.TFDATA)
+    return by_ends(trace, lambda name, category, _: name in KNOWN_HOST_EVENTS or category in ops)
 
 
 def _last_parent(parents: Int64, children: Int64, key: Int64) -> tuple[Int64, Int64]:
@@ -417,15 +413,19 @@ def _join(left: Int64, right: Int64) -> tuple[Int64, Int64]:
     return np.argsort(left, kind="stable")[pairs], np.repeat(np.arange(len(right)), count)
 
 
+def plane_labels(trace: Trace) -> list[str]:
+    """The name of each plane, after its host where there are several."""
+    several_hosts = len({plane.host for plane in trace.planes}) > 1
+    return [f"{plane.host}{plane.name}" if several_hosts else plane.name for plane in trace.planes]
+
+
 def compute_events(trace: Trace, event_step: SmallInt | None = None) -> pd.DataFrame:
     """All events in the order of the trace: by plane, line, start, longest first."""
-    several_hosts = len({plane.host for plane in trace.planes}) > 1
-    planes = [f"{plane.host}{plane.name}" if several_hosts else plane.name for plane in trace.planes]
     lines = [line.display_name or line.name or str(line.id) for line in trace.lines]
     step = np.full(trace.n_events, -1, np.int32) if event_step is None else event_step
     return pd.DataFrame(
         {
-            "plane": _categorical(trace.plane_id, planes),
+            "plane": _categorical(trace.plane_id, plane_labels(trace)),
             "line": _categorical(trace.line_id, lines),
             "name": _names(trace),
             "start_ns": _ns(trace.start_ps),
@@ -495,7 +495,7 @@ def tried_kernels(trace: Trace, launches: Launches) -> Int64:
     """Events of devices that a compiler enqueued while it compiled, ascending: to choose the quickest, not to run an op."""
     if not len(launches):
         return launches.event
-    compiles = by_ends(trace, lambda names, _: [COMPILATION.match(name) is not None for name in names], np.bool_)
+    compiles = by_ends(trace, lambda name, *_: bool(COMPILATION.match(name)))
     return launches.event[launches.inside(trace, np.asarray(compiles[trace.name_id])) >= 0]
 
 
@@ -562,7 +562,7 @@ def sends_to_other_tasks(trace: Trace) -> Int64:
 def find_exchanges(trace: Trace) -> Exchanges:
     """The exchanges of hosts: `_Send` and `_Recv` only between tasks; a wait is from a `_Recv`'s start to its end event."""
     on_host = trace.on_planes([plane.is_host for plane in trace.planes])
-    kinds = by_ends(trace, _kinds_of, np.uint8)[trace.name_id]
+    kinds = by_ends(trace, _kind_of, np.uint8)[trace.name_id]
     rows = np.flatnonzero((kinds < len(EXCHANGE_KINDS)) & on_host)
     rows = rows[(kinds[rows] != SEND) | _leaves_task(trace, rows)]
     begin, end_ps, names = _waits(trace, rows[kinds[rows] == SEND])
@@ -579,21 +579,17 @@ def find_exchanges(trace: Trace) -> Exchanges:
 
 def _sends(trace: Trace) -> Int64:
     """The events of ops that send a tensor, to other tasks or within this one."""
-    is_send = by_ends(trace, lambda names, _: [name.endswith(":_Send") for name in names], np.bool_)
+    is_send = by_ends(trace, lambda name, *_: name.endswith(":_Send"))
     return np.flatnonzero(is_send[trace.name_id])
 
 
-def _kinds_of(names: list[str], parsed: OpNames) -> list[int]:
-    """The kind of exchange that each name stands for, beyond the last one for none."""
-    found = []
-    for name, category, kind in zip(names, parsed.category.tolist(), parsed.type, strict=True):
-        if is_collective(category, kind):
-            found.append(COLLECTIVE)
-        elif name.endswith(f":{_RECEIVED}"):
-            found.append(RECEIVE)
-        else:
-            found.append(SEND if name.endswith(":_Send") else len(EXCHANGE_KINDS))
-    return found
+def _kind_of(name: str, category: int, kind: str) -> int:
+    """The kind of exchange that a name stands for, beyond the last one for none."""
+    if is_collective(category, kind):
+        return COLLECTIVE
+    if name.endswith(f":{_RECEIVED}"):
+        return RECEIVE
+    return SEND if name.endswith(":_Send") else len(EXCHANGE_KINDS)
 
 
 def _leaves_task(trace: Trace, rows: Int64) -> Bool:

@@ -257,21 +257,14 @@ class Facts:
     @property
     def events(self) -> pd.DataFrame:
         """The `events` table. It doubles what a trace takes, so of a long one it lives only as long as somebody holds it."""
-        if self.trace.n_events <= _MANY_EVENTS:
-            return self._events
-        frame = self._held_events.get("events")
-        if frame is None:
-            frame = self._held_events["events"] = self._computed_events()
-        return frame
-
-    @cached_property
-    def _events(self) -> pd.DataFrame:
-        return self._computed_events()
-
-    def _computed_events(self) -> pd.DataFrame:
         from .events import compute_events
 
-        return compute_events(self.trace, self.steps.event_step)
+        found = self._held_events.get("events")
+        if found is None:
+            found = self._held_events["events"] = compute_events(self.trace, self.steps.event_step)
+        if self.trace.n_events <= _MANY_EVENTS:
+            vars(self)["_kept_events"] = found
+        return found
 
     @cached_property
     def _held_events(self) -> WeakValueDictionary[str, pd.DataFrame]:

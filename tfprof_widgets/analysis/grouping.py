@@ -36,7 +36,14 @@ def group_events(trace: Trace) -> Grouping:
     given = np.zeros(max(len(trace.sessions), 1), np.bool_)
     given[trace.session_id[trace.keyed_stats("group_id").event]] = True
     if trace.n_events and given[trace.session_id].all():
-        return _groups_of_file(trace)
+        columns = {"session": np.int32, "number": np.int64, "name": object, "is_implicit": np.bool_, "root": np.int64}
+        none = Grouping(
+            group_id=np.full(trace.n_events, -1, np.int32),
+            is_eager=trace.int_stat("is_eager", signed_only=True) != 0,
+            is_adopted=_nowhere(trace),
+            groups=pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in columns.items()}),
+        )
+        return _add_given(trace, none)
     graph = build_graph(trace)
     roots = _roots(trace, given)
     group, numbered = _assign(graph, roots)
@@ -165,7 +172,7 @@ def _eager(trace: Trace, graph: EventGraph) -> Bool:
         return _nowhere(trace)
     is_func = trace.int_stat("is_func", default=1, signed_only=True)[calls]
     under = graph.reach(calls, (is_func == 0).astype(np.int64), nearest=True)
-    is_op = by_ends(trace, lambda _, parsed: parsed.category == OpCategory.TENSORFLOW, np.bool_)
+    is_op = by_ends(trace, lambda _, category, *__: category == OpCategory.TENSORFLOW)
     on_device = trace.on_planes([plane.is_device for plane in trace.planes])
     eager: Bool = (under == 1) & (is_op[trace.name_id] | on_device)
     return eager if eager.any() else _nowhere(trace)
@@ -174,17 +181,6 @@ def _eager(trace: Trace, graph: EventGraph) -> Bool:
 def _nowhere(trace: Trace) -> Bool:
     """False for each event, without memory of its own."""
     return np.broadcast_to(np.False_, trace.n_events)
-
-
-def _groups_of_file(trace: Trace) -> Grouping:
-    columns = {"session": np.int32, "number": np.int64, "name": object, "is_implicit": np.bool_, "root": np.int64}
-    none = Grouping(
-        group_id=np.full(trace.n_events, -1, np.int32),
-        is_eager=trace.int_stat("is_eager", signed_only=True) != 0,
-        is_adopted=_nowhere(trace),
-        groups=pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in columns.items()}),
-    )
-    return _add_given(trace, none)
 
 
 def _add_given(trace: Trace, grouping: Grouping) -> Grouping:
@@ -285,9 +281,7 @@ _DATA_THREAD = re.compile(r"tf_data_(private_threadpool|iterator_resource)")
 @once
 def within_data(trace: Trace) -> Bool:
     """For each event whether it lies within an iterator's call or on a thread of tf.data's own."""
-    is_iterator = by_ends(trace, lambda names, _: [name.startswith("Iterator::") for name in names], np.bool_)[
-        trace.name_id
-    ]
+    is_iterator = by_ends(trace, lambda name, *_: name.startswith("Iterator::"))[trace.name_id]
     found = data_lines(trace)[trace.line_id] | (nearest_marked(trace.nesting.parent, is_iterator) >= 0)
     found.flags.writeable = False
     return found

@@ -12,7 +12,7 @@ import pandas as pd
 from ..trace.arrays import Bool, Float64, Int32, Int64, UInt8
 from ..trace.trace import Trace
 from .common import PS_PER_MS, PS_PER_US, Stretches, dense_codes, first_of, label_column, sum_by, typed_table
-from .events import compute_launches
+from .events import compute_launches, plane_labels
 from .hosts.hosts import is_accelerator
 from .layers.layers import PHASES, Layers
 from .ops.executions import Occurrences
@@ -388,12 +388,10 @@ def compute_idle(
         return typed_table([], IDLE.types)
     op = np.append(event_op, -1)[gaps.kernel]
     launch_us, depth = _launch(trace, gaps.kernel)
-    several_hosts = len({plane.host for plane in trace.planes}) > 1
-    devices = [f"{plane.host}{plane.name}" if several_hosts else plane.name for plane in trace.planes]
     return pd.DataFrame(
         {
             "gap": gaps.gap,
-            "device": label_column(devices, gaps.plane),
+            "device": label_column(plane_labels(trace), gaps.plane),
             "step": gaps.step,
             "position": label_column(POSITIONS, gaps.position),
             "start_ms": gaps.start_ps / PS_PER_MS,

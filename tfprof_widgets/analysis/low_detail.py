@@ -110,7 +110,10 @@ def _longest_events(trace: Trace, steps: Steps, occurrences: Occurrences) -> Int
     """Choose executions of ops, the longest first; where a plane has too few, other events of it that are no markers of steps."""
     is_op = np.zeros(trace.n_events, np.bool_)
     is_op[occurrences.event] = True
-    counted = _counted(trace, steps)
+    counted: Bool = ~trace.on_lines([line.is_derived for line in trace.lines]) & (trace.n_occurrences == 0)
+    counted &= trace.duration_ps > 0
+    marks = np.unique(kinds_of(steps.frame["name"])).tolist()
+    counted &= ~trace.names_matching([str(name) for name in marks])
     rows = [np.empty(0, np.int64)]
     for plane in range(len(trace.planes)):  # one turn per plane
         part = trace.events_of_plane(plane)
@@ -118,15 +121,6 @@ def _longest_events(trace: Trace, steps: Steps, occurrences: Occurrences) -> Int
         rows.append(_longest(own[is_op[own]], trace.duration_ps, MOST.longest))
         rows.append(_longest(own[~is_op[own]], trace.duration_ps, MOST.longest - len(rows[-1])))
     return np.concatenate(rows)
-
-
-def _counted(trace: Trace, steps: Steps) -> Bool:
-    """Timed events of lines that were not made from others, without those that only mark steps."""
-    counted: Bool = ~trace.on_lines([line.is_derived for line in trace.lines]) & (trace.n_occurrences == 0)
-    counted &= trace.duration_ps > 0
-    marks = np.unique(kinds_of(steps.frame["name"])).tolist()
-    counted &= ~trace.names_matching([str(name) for name in marks])
-    return counted
 
 
 def _longest(rows: Int64, duration_ps: Int64, n: int) -> Int64:

@@ -89,9 +89,7 @@ class HostPool:
 
 
 def n_cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _has_processes() -> bool:
@@ -310,7 +308,7 @@ def _reduced(
 ) -> list[tuple[HostSummary, ...] | FailedHost]:
     runs = HostRuns(reduce_file, files, failed=_failed, on_done=on_done)
     told = ""
-    with HostPool(len(files), can_leave=all(map(_is_shared, files))) as pool:
+    with HostPool(len(files), can_leave=not any(file.url.startswith("memory://") for file in files)) as pool:
         if executor is not None:
             told = runs.by_executor(executor, pool)
         elif pool.is_worth_it(known_size(place_of(file.url)) for file in files):
@@ -325,10 +323,6 @@ def _reduced(
     for number, reason in other_times(origins).items():
         kept[number] = _failed(files[number], reason)
     return kept
-
-
-def _is_shared(file: HostFile) -> bool:
-    return not file.url.startswith("memory://")
 
 
 def _failed(file: HostFile, reason: str) -> FailedHost:

@@ -110,7 +110,6 @@ def parse_op_name(full: str) -> tuple[OpCategory, str, str]:
 
 _DIGITS = "0123456789"
 _NUMBERS = f"_{_DIGITS}"
-_Values = Sequence[Any] | npt.NDArray[Any]
 _Result = TypeVar("_Result")
 
 
@@ -128,21 +127,23 @@ def once(function: Callable[[Trace], _Result]) -> Callable[[Trace], _Result]:
 
 
 def by_name(
-    trace: Trace, function: Callable[[list[str]], _Values], dtype: type, *, among: Bool | Int64 | None = None
+    trace: Trace, function: Callable[[str], Any], dtype: type = np.bool_, *, among: Bool | Int64 | None = None
 ) -> npt.NDArray[Any]:
-    """`function` of the names of events, as a table with an entry for every string; those that name no event are 0."""
+    """`function` of each name of events, as a table with an entry for every string; those that name no event are 0."""
     used = _used(trace, among)
-    return _table(trace, used, function([trace.strings[i] for i in used.tolist()]), dtype)
+    table: npt.NDArray[Any] = np.zeros(max(len(trace.strings), 1), dtype)
+    table[used] = [function(trace.strings[i]) for i in used.tolist()]
+    return table
 
 
 def by_stem(
-    trace: Trace, function: Callable[[list[str]], _Values], dtype: type, *, among: Bool | Int64 | None = None
+    trace: Trace, function: Callable[[str], Any], dtype: type = np.bool_, *, among: Bool | Int64 | None = None
 ) -> npt.NDArray[Any]:
     """As `by_name` of a function to which no number at the end of a name means anything: names of kernels differ in it."""
     stems, number = _stems(trace)
     used = np.flatnonzero(np.bincount(number[trace.name_id if among is None else trace.name_id[among]]))
     values: npt.NDArray[Any] = np.zeros(len(stems) + 1, dtype)
-    values[used] = function([stems[i] for i in used.tolist()])
+    values[used] = [function(stems[i]) for i in used.tolist()]
     return values[number]
 
 
@@ -166,11 +167,13 @@ def _stem(name: str) -> str:
     return name[: begin + 1] if end and begin >= 0 else name
 
 
-def by_ends(trace: Trace, function: Callable[[list[str], OpNames], _Values], dtype: type) -> npt.NDArray[Any]:
-    """As `by_name`, of a function of what names mean, too, that ignores the numbers in `lstm/step_12/mul_3:Mul`."""
+def by_ends(trace: Trace, function: Callable[[str, int, str], Any], dtype: type = np.bool_) -> npt.NDArray[Any]:
+    """As `by_name`, of a function of one name, its category and op type that ignores the numbers in `lstm/step_12/mul_3:Mul`."""
     first, number = _ends(trace)
+    parsed = parsed_names(trace).of(first)
+    names = [trace.strings[i] for i in trace.used_names[first].tolist()]
     values: npt.NDArray[Any] = np.zeros(len(first) + 1, dtype)
-    values[:-1] = function([trace.strings[i] for i in trace.used_names[first].tolist()], parsed_names(trace).of(first))
+    values[:-1] = list(map(function, names, parsed.category.tolist(), parsed.type))
     return values[number]
 
 
@@ -215,15 +218,9 @@ def _used(trace: Trace, among: Bool | Int64 | None) -> Int64:
     return np.flatnonzero(np.bincount(trace.name_id[among], minlength=len(trace.strings)))
 
 
-def _table(trace: Trace, used: Int64, values: _Values, dtype: type) -> npt.NDArray[Any]:
-    table: npt.NDArray[Any] = np.zeros(max(len(trace.strings), 1), dtype)
-    table[used] = values
-    return table
-
-
 def named_like(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:
     """For some events whether their name holds the pattern, to which no number at its end means anything."""
-    held = by_stem(trace, lambda names: [bool(pattern.search(name)) for name in names], np.bool_, among=rows)
+    held = by_stem(trace, lambda name: bool(pattern.search(name)), among=rows)
     return held[trace.name_id[rows]]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -162,25 +161,21 @@ def compute_overview(
     chosen = steps.frame[averaged]
     times = _step_times(chosen)
     breakdown = _breakdown(chosen, times["step_time_avg_ms"])
-    judged = _judged(facts, chosen, breakdown, times["step_time_avg_ms"])
+    limit, ratio, device, load = _judged(facts, chosen, breakdown, times["step_time_avg_ms"])
     # Eager share of the op time of host and device; what runs eagerly before the averaged steps runs once
     shares, sums = facts.op_shares, facts.step_sums if facts.is_averaged.any() else facts.host_sums
     op_time = op_time_of(shares, shares.spread(sums.by_unit(len(shares.dominant))[2]))
     findings = Findings(
-        ratio=judged.ratio,
-        device=judged.device,
+        ratio=ratio,
+        device=device,
         eager={"host": op_time.host_eager_ratio, "device": op_time.device_eager_ratio},
         tf_functions=facts.tf_functions,
         top_ops=_top_ops(facts),
         memory=judge_memory(facts.memory.summary),
     )
     sentence, detail = _without_steps(environment, steps.frame, failure) or (
-        _sentence(facts, chosen, judged.verdict.sentence),
-        " ".join(
-            filter(
-                None, (judged.load, *findings.memory, _detail(steps.frame, breakdown, judged.verdict.limiter, left_out))
-            )
-        ),
+        _sentence(facts, chosen, limit.sentence),
+        " ".join(filter(None, (load, *findings.memory, _detail(steps.frame, breakdown, limit.limiter, left_out)))),
     )
     return Overview(
         n_steps=len(steps),
@@ -190,12 +185,12 @@ def compute_overview(
         left_out=left_out,
         is_inferred=bool((steps.frame["source"] == "inferred").any()),
         breakdown=breakdown,
-        limiter=judged.verdict.limiter,
+        limiter=limit.limiter,
         verdict=sentence,
         batches=batch_words(*(chosen[name].to_numpy() for name in ("n_batches", "step_time_ms"))),
         verdict_detail=detail,
         covered_ratio=facts.coverage.ratio,
-        busy_ratio=judged.ratio["device_compute" if judged.device else "host_compute"],
+        busy_ratio=ratio["device_compute" if device else "host_compute"],
         compute_16bit_ratio=steps.compute_16bit_ratio,
         compute_32bit_ratio=steps.compute_32bit_ratio,
         **vars(op_time_of(facts.op_shares, facts.op_sums.self_ps)),  # host and device have the same names there
@@ -209,17 +204,10 @@ def compute_overview(
     )
 
 
-class _Judged(NamedTuple):
-    verdict: Verdict
-    ratio: dict[str, float]
-    """Of the step time by category."""
-    device: str
-    """What the averaged steps ran on: `GPU`, `TPU`, or "" for the CPU alone."""
-    load: str
-    """What other programs took of the cores, in one sentence; "" where that does not matter."""
-
-
-def _judged(facts: Facts, chosen: pd.DataFrame, breakdown: pd.DataFrame, step_ms: float) -> _Judged:
+def _judged(
+    facts: Facts, chosen: pd.DataFrame, breakdown: pd.DataFrame, step_ms: float
+) -> tuple[Verdict, dict[str, float], str, str]:
+    """The verdict, the ratio of each category, `GPU`, `TPU` or "" for what steps ran on, and what others took of the cores."""
     kind = "TPU" if "TPU" in facts.environment.device_type else "GPU"
     has_device = ran_on_device(chosen)
     run = Run(facts)
@@ -237,7 +225,7 @@ def _judged(facts: Facts, chosen: pd.DataFrame, breakdown: pd.DataFrame, step_ms
     # What a device takes is the same beside any program.
     load = "" if run.load is None or verdict.limiter in _OF_DEVICES else run.load.sentence
     ratio = dict(zip(breakdown["category"], breakdown["ratio"], strict=True))
-    return _Judged(verdict, ratio, kind if has_device else "", load)
+    return verdict, ratio, kind if has_device else "", load
 
 
 def _most(facts: Facts) -> dict[str, str]:

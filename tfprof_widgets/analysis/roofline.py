@@ -358,20 +358,14 @@ def compute_roofline(
         flops[: occurrences.n_ops] = np.where(told > 0, told, np.nan)
     work = work_of(trace, occurrences, flops, shares.bytes_accessed, steps.span_type)
     peaks = peak_table(trace)
-    peak_of_host = _peak_of_host(trace, work, peaks)
-    return Roofline(work, peaks, peak_of_host, occurrences.name, shares, layers, kernels, steps)
-
-
-def _peak_of_host(trace: Trace, work: pd.DataFrame, peaks: Float64) -> dict[str, float]:
-    """Of each device the highest peak of the units that anything ran on that has one, added up by host."""
     is_on = (work[UNIT_PS].to_numpy() > 0) & (work["peak_ps"] > 0).to_numpy()[:, None]
     used = np.zeros((len(peaks), N_UNITS), np.bool_)
     np.logical_or.at(used, trace.plane_id[work["event"]], is_on)
-    total: dict[str, float] = {}
+    peak_of_host: dict[str, float] = {}
     for plane in np.flatnonzero(used.any(axis=1)).tolist():
         host = trace.planes[plane].host
-        total[host] = total.get(host, 0.0) + float(np.fmax.reduce(peaks[plane, :N_UNITS][used[plane]]))
-    return total
+        peak_of_host[host] = peak_of_host.get(host, 0.0) + float(np.fmax.reduce(peaks[plane, :N_UNITS][used[plane]]))
+    return Roofline(work, peaks, peak_of_host, occurrences.name, shares, layers, kernels, steps)
 
 
 def _sums(work: pd.DataFrame, key: npt.NDArray[np.integer]) -> pd.DataFrame:

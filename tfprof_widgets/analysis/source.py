@@ -243,20 +243,6 @@ class Charges:
     """For each op `FORWARD`, `BACKWARD` or `OTHER`."""
 
 
-def charge_ops(
-    trace: Trace,
-    shares: OpShares,
-    source_map: SourceMap,
-    *,
-    scopes: OpScopes | None = None,
-    match: OpMatch | None = None,
-) -> Charges:
-    """Charge each framework op by the rules of semantics 14."""
-    scopes = scopes or op_scopes(shares.name, shares.type)
-    match = match or match_ops(shares.name, shares.type, scopes, source_map)
-    return _Charging(trace, shares, source_map, scopes, match).charges()
-
-
 class _Charging:
     """The tables that the rules read."""
 
@@ -460,8 +446,10 @@ def compute_source_lines(
 ) -> SourceLines:
     """Charge every framework op to a line of the user's code or a named bucket, by the first rule of semantics 14."""
     source_map = source_map or empty_source_map()
-    charges = charge_ops(trace, shares, source_map, scopes=scopes, match=match)
-    order, charges = _costly_first(charges, sums.self_us)
+    scopes = scopes or op_scopes(shares.name, shares.type)
+    match = match or match_ops(shares.name, shares.type, scopes, source_map)
+    charging = _Charging(trace, shares, source_map, scopes, match)
+    order, charges = _costly_first(charging.charges(), sums.self_us)
     entries = _entries(order, source_map)
     frame = _frame(entries, charges, shares, sums, _cell_titles(source_map))
     sampled = sampled_lines(trace, source_map)

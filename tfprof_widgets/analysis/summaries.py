@@ -6,7 +6,7 @@ import pickle
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -193,11 +193,6 @@ def with_rest(frame: pd.DataFrame, most: int, rest: Callable[[pd.DataFrame], Map
     return pd.concat([frame.iloc[:most], row], ignore_index=True).astype(frame.dtypes.to_dict())
 
 
-def interned(texts: Iterable[str]) -> tuple[str, ...]:
-    """The texts, equal ones as one object, in a pickle as in memory: the hosts of a run have mostly the same."""
-    return tuple(sys.intern(str(text)) for text in texts)
-
-
 def no_events(what: str, host: str, call: str) -> TfProfError:
     """The error of a reduced profile for what needs the events of a host."""
     return TfProfError(f"a reduced profile has no {what}: open one host in full, prof.host({host!r}){call}")
@@ -243,7 +238,7 @@ class HostSummary:
 def _unpacked(packed: bytes) -> HostSummary:
     """What was pickled; texts that several hosts have are there once."""
     summary = HostSummary(**pickle.loads(zlib.decompress(packed)))
-    return replace(summary, trace=replace(summary.trace, strings=interned(summary.trace.strings)))
+    return replace(summary, trace=replace(summary.trace, strings=tuple(map(sys.intern, summary.trace.strings))))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

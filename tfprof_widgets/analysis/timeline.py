@@ -64,8 +64,8 @@ tf.data element was taken, a device sent a tensor."""
 _LAUNCH, _PRODUCER, _POOL, _TF_DATA, _SEND_RECV = range(len(KINDS))
 _POOL_CONTEXT = 15
 """`ThreadpoolEvent` among the types of contexts. Source: semantics 2.3."""
-_ID_PREFIXES = ("_send_", "_recv_")
-"""Of the two nodes that carry one tensor between graphs; their names are otherwise equal."""
+_END = re.compile(r"\A(?:_send_)?(?:_recv_)?|:[^:]*\Z")
+"""What tells apart the names of the two nodes that carry one tensor between graphs."""
 
 _FEW_LEVELS = 32
 """Up to which a walk from level to level is quicker than a look at all events."""
@@ -236,7 +236,9 @@ def _tensor_flows(trace: Trace) -> Links:
     both = np.concatenate([sent, received])
     start, end = (trace.string_stat(key)[both].astype(np.int64) for key in ("from", "to"))
     has_ends = (start >= 0) & (end >= 0)
-    name = by_name(trace, _tensor_codes, np.int64, among=both)[trace.name_id[both]]
+    codes: dict[str, int] = {}
+    code_of = by_name(trace, lambda name: codes.setdefault(_END.sub("", name), len(codes)), np.int64, among=both)
+    name = code_of[trace.name_id[both]]
     key, n = dense_codes(
         trace.session_id[both].astype(np.int64), np.where(has_ends, start, name), np.where(has_ends, end, -1)
     )
@@ -246,19 +248,7 @@ def _tensor_flows(trace: Trace) -> Links:
 def _ends_with(trace: Trace, types: tuple[str, ...]) -> npt.NDArray[np.bool_]:
     """For each string whether it is the name of an op of one of these types."""
     endings = tuple(f":{mark}{kind}" for kind in types for mark in ("_", ""))
-    return by_ends(trace, lambda names, _: [name.endswith(endings) for name in names], np.bool_)
-
-
-def _tensor_codes(names: list[str]) -> Int64:
-    """A number per name, equal where the names differ only in which end of the tensor they are."""
-    codes: dict[str, int] = {}
-    found = []
-    for name in names:  # one turn per distinct name
-        text = name.rsplit(":", 1)[0]
-        for prefix in _ID_PREFIXES:
-            text = text.removeprefix(prefix)
-        found.append(codes.setdefault(text, len(codes)))
-    return np.array(found, np.int64)
+    return by_ends(trace, lambda name, *_: name.endswith(endings))
 
 
 def _in_turn(trace: Trace, sent: Int64, received: Int64, key: Int64, n_keys: int) -> Links:

@@ -248,16 +248,13 @@ class BoundWatch:
             if building == "yes" or (ended and building == "no"):
                 judged = heap
             doubtful = (heap - judged) / self._rate.heap_bytes_per_byte
-            if self._is_used_up or doubtful >= max(DOUBT_FACTOR * self._n_bytes, DOUBT_BYTES):
+            is_used_up = self._stride.is_known and self.estimated_bytes >= self._n_bytes
+            if is_used_up or doubtful >= max(DOUBT_FACTOR * self._n_bytes, DOUBT_BYTES):
                 self._on_bound("bytes")
                 return
             # Reading a large heap takes its locks for a while: for 0.5 % of the time, unless that leaves the bound unwatched.
             # Not by the clock: what has to wait for Python or a processor takes nothing.
             pause_s = min(max(POLL_S, 200 * (time.thread_time() - used_s)), MAX_POLL_S)
-
-    @property
-    def _is_used_up(self) -> bool:
-        return self._stride.is_known and self.estimated_bytes >= self._n_bytes
 
 
 class _OpenPiece:

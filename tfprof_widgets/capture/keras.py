@@ -63,9 +63,7 @@ def batch_size_of(arguments: Mapping[str, Any]) -> int:
     """The batch size of a call of `fit`, `evaluate` or `predict`; 0 where unknown."""
     try:
         given = arguments.get("batch_size")
-        if given is not None:
-            return max(int(given), 0)
-        return _of_data(arguments.get("x"))
+        return max(int(given), 0) if given is not None else _of_data(arguments.get("x"))
     except Exception:  # data are anybody's classes, and a training must not fail for what a report could tell
         _logger.info("the batch size is not known", exc_info=True)
         return 0
@@ -161,8 +159,9 @@ class StepMarks:
             self._step.marker.set_metadata(begun_ns=max(time.perf_counter_ns() - phase.begun_ns, 1))
         # A generator of unknown length ends when Keras has announced one batch too many.
         self._is_computed = self._is_announced_end = False
-        if not phase.is_watched:
-            self._confirm()
+        if not phase.is_watched and self._step is not None:
+            self._is_computed = True
+            self._step.confirm()
 
     def note_batch_end(self, kind: str, batch: int, logs: Any = None) -> None:
         """The computation ended with this batch, says Keras on any thread, and what it gave: one call may take several."""
@@ -217,11 +216,6 @@ class StepMarks:
             self._taker.leave_step(step)
         while self._phases:
             self.end_phase()
-
-    def _confirm(self) -> None:
-        if self._step is not None and not self._is_computed:
-            self._is_computed = True
-            self._step.confirm()
 
     def _failed(self, error: BaseException) -> None:
         self.failure = read_failure(error, batch_size=self._taker.batch_size)

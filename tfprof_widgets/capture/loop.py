@@ -120,13 +120,12 @@ class _Step:
         self._open: OpenStep | None = None
 
     def begin(self) -> None:
-        taker = step_taker()
+        taker, number = step_taker(), self._number
+        if taker is None and sys.modules.get("tensorflow") is not None:  # else no profiler can be running
+            taker, number = StepNotes(), self._default_number
         if taker is not None:
-            number = taker.next_number if self._number is None else self._number
-            self._taker = taker
-            self._open = taker.begin_step(self._name, number, is_certain=False)
-        elif sys.modules.get("tensorflow") is not None:  # where it was never imported no profiler can be running
-            self._open = OpenStep(self._name, self._default_number)
+            number = taker.next_number if number is None else number
+            self._taker, self._open = taker, taker.begin_step(self._name, number, is_certain=False)
 
     def confirm(self, waited_ns: int | None = None) -> None:
         if self._open is not None:
@@ -138,18 +137,11 @@ class _Step:
     def cancel(self) -> None:
         if self._taker is not None and self._open is not None:
             self._taker.cancel_step(self._open)
-        elif self._open is not None:
-            self._open.close()
 
     def leave(self) -> None:
         if self._taker is not None and self._open is not None:
             self._taker.leave_step(self._open)
-        elif self._open is not None:
-            self._open.leave()
-            self._open.close()
 
     def end(self) -> None:
         if self._taker is not None and self._open is not None:
             self._taker.end_step(self._open)
-        elif self._open is not None:
-            self._open.close()

@@ -611,34 +611,26 @@ def _memory_bytes() -> int:
 INTERVAL_S = 1.0
 
 
-class MachineRows:
-    """Samples between `start()` and `stop()`; rows are taken, tables of all are read."""
+class MachineRows(SystemSampler):
+    """A sampler whose rows are taken one by one."""
 
     def __init__(self) -> None:
-        self._sampler = SystemSampler(interval_s=INTERVAL_S)
-        self._gpus = GpuReader()
+        super().__init__(interval_s=INTERVAL_S)
+        self._clocks = GpuReader()
         self._last_ns = 0.0
         self._tf_bytes = float("nan")
 
-    def start(self) -> None:
-        self._sampler.start()
-
-    def stop(self) -> None:
-        """End; what was sampled stays."""
-        self._sampler.stop()
-        self._gpus.close()
-
-    def table(self) -> pd.DataFrame:
-        """All samples so far, as `CaptureRecord.system`."""
-        return self._sampler.table()
+    def stop(self) -> pd.DataFrame:
+        self._clocks.close()
+        return super().stop()
 
     def take(self) -> list[float] | None:
         """Return the latest sample, as `SAMPLE_COLUMNS`; None where that was taken before."""
-        row = self._sampler.latest
+        row = self.latest
         if not row or row["time_ns"] == self._last_ns:
             return None
         self._last_ns = row["time_ns"]
-        row |= {"tf_bytes": self._tf_bytes, **self._gpus.clocks()}
+        row |= {"tf_bytes": self._tf_bytes, **self._clocks.clocks()}
         # Workers of the program are no other programs.
         row["process_cpu_pct"] += row.get("children_cpu_pct", 0.0)
         return [float(row.get(name, "nan")) for name in SAMPLE_COLUMNS]
@@ -646,7 +638,7 @@ class MachineRows:
     def memory(self) -> dict[str, float]:
         """`rss_bytes` and `tf_bytes` now; only once the program has used its devices, as asking TensorFlow begins their use."""
         self._tf_bytes = _allocated_bytes()
-        return {"rss_bytes": self._sampler.rss_bytes(), "tf_bytes": self._tf_bytes}
+        return {"rss_bytes": self.rss_bytes(), "tf_bytes": self._tf_bytes}
 
 
 def _allocated_bytes() -> float:

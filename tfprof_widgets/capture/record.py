@@ -228,13 +228,6 @@ _SET_COLLECTOR = "_ZN3tsl7tracing17SetEventCollectorENS0_13EventCategoryEPKNS0_1
 _LIBRARIES = ("libtensorflow_framework.so.2", "libtensorflow_framework.2.dylib")
 
 
-def profiler_options(tf: Any, detail: Detail) -> Any:
-    """Return TensorFlow's `ProfilerOptions` of a level; None for its own defaults."""
-    if detail != "high":
-        return None
-    return tf.profiler.experimental.ProfilerOptions(host_tracer_level=_Level(_VERBOSE))
-
-
 class _Level:
     """A number that is no truth value: TensorFlow 2.21 takes an int for a bool, and ignores all options then."""
 
@@ -450,8 +443,9 @@ def start_session(logdir: Path, detail: Detail = "normal") -> tuple[str, ...]:
     """Start TensorFlow's profiler, to write below `logdir`."""
     tf = import_tensorflow()
     profiler = tf.profiler.experimental
-    options = profiler_options(tf, detail)
-    arguments = (str(logdir),) if options is None else (str(logdir), options)
+    arguments: tuple[Any, ...] = (str(logdir),)
+    if detail == "high":
+        arguments += (profiler.ProfilerOptions(host_tracer_level=_Level(_VERBOSE)),)
     notices = []
     try:
         _start(tf, arguments)

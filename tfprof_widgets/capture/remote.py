@@ -109,7 +109,7 @@ def start_server(port: int, host: str, token: str | None) -> ProfilerServer:
         options=[("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0)],
     )
     service, _, method = PROFILE_METHOD.strip("/").partition("/")
-    handler = grpc.unary_unary_rpc_method_handler(_Door(grpc, token).before(_Requests(grpc).answer))
+    handler = grpc.unary_unary_rpc_method_handler(_guarded(_Requests(grpc).answer, grpc.StatusCode, token))
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {method: handler}),))
     try:
         bound = server.add_insecure_port(f"{host}:{port}")
@@ -160,24 +160,21 @@ _Answer = Callable[[bytes, Any], bytes]
 """A request and its context -> the response; `context.abort` raises."""
 
 
-class _Door:
+def _guarded(answer: _Answer, codes: Any, token: str | None) -> _Answer:
     """Passes requests with the right token, where one is needed."""
+    if token is None:
+        return answer
+    expected = token.encode()
 
-    def __init__(self, grpc: Any, token: str | None) -> None:
-        self._codes = grpc.StatusCode
-        self._token = None if token is None else token.encode()
+    def guarded(content: bytes, context: Any) -> bytes:
+        metadata = dict(context.invocation_metadata())
+        if TOKEN_KEY not in metadata:
+            context.abort(codes.UNAUTHENTICATED, NO_TOKEN)
+        if not hmac.compare_digest(metadata[TOKEN_KEY], expected):
+            context.abort(codes.UNAUTHENTICATED, WRONG_TOKEN)
+        return answer(content, context)
 
-    def before(self, answer: _Answer) -> _Answer:
-        def guarded(content: bytes, context: Any) -> bytes:
-            if self._token is not None:
-                metadata = dict(context.invocation_metadata())
-                if TOKEN_KEY not in metadata:
-                    context.abort(self._codes.UNAUTHENTICATED, NO_TOKEN)
-                if not hmac.compare_digest(metadata[TOKEN_KEY], self._token):
-                    context.abort(self._codes.UNAUTHENTICATED, WRONG_TOKEN)
-            return answer(content, context)
-
-        return guarded
+    return guarded
 
 
 class _Requests:

@@ -42,9 +42,7 @@ class Selection:
 
     def continues(self, number: int, n_batches: int = 1) -> bool:
         """Whether the step `number` belongs to the window that is open now."""
-        if self._every_seconds is not None:
-            return False
-        return self._wants_any(number, n_batches)
+        return False if self._every_seconds is not None else self._wants_any(number, n_batches)
 
     def _wants_any(self, number: int, n_batches: int) -> bool:
         if n_batches > 1:

@@ -110,18 +110,6 @@ def record_of(
     )
 
 
-def record_in_fork(control: WindowControl) -> CaptureRecord:
-    return CaptureRecord(
-        run_dirs=(),
-        windows=(),
-        notices=("This process is a fork of the one that captures, which has the capture.",),
-        cost=CaptureCost(start_s=0.0, stop_s=0.0, n_bytes=0),
-        system=no_samples(),
-        outcome="interrupted",
-        n_steps=control.n_steps,
-    )
-
-
 _logger = logging.getLogger(__name__)
 
 __all__ = ["Capture", "CaptureCost", "CaptureOptions", "CaptureRecord", "OpenStep", "Window"]
@@ -311,7 +299,15 @@ class Capture:
             cleanup.detach()
         self._stopping = threading.Lock()
         control.disown()
-        self._record = record_in_fork(control)
+        self._record = CaptureRecord(
+            run_dirs=(),
+            windows=(),
+            notices=("This process is a fork of the one that captures, which has the capture.",),
+            cost=CaptureCost(start_s=0.0, stop_s=0.0, n_bytes=0),
+            system=no_samples(),
+            outcome="interrupted",
+            n_steps=control.n_steps,
+        )
 
     def _make_record(self, control: WindowControl, outcome: Outcome, failure: Failure | None) -> CaptureRecord:
         keeper = control.keeper

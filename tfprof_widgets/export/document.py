@@ -678,7 +678,12 @@ def costly_types(results: Analysis, room: Room) -> Iterator[Part]:
     graph = results.op_graph
     if graph.is_empty:
         return
-    frame = _nodes(build_tree(graph, "op", make_tree_options(order_by="micros")))
+    tree = build_tree(graph, "op", make_tree_options(order_by="micros"))
+    whole = float(tree.column("micros", is_total=True)[0])
+    names = ("micros", "accelerator_micros", "float_ops", "occurrence")
+    found = pd.DataFrame({"name": tree.names, **{name: tree.column(name) for name in names}})
+    micros = found["micros"].to_numpy(np.float64)
+    frame = found.assign(ratio=micros / whole if whole else 0.0).iloc[1:]
     on_device = {"on the device (ms)": "accelerator_micros"} if frame["accelerator_micros"].any() else {}
     rate = {"GFLOP/s": _rate} if (frame["float_ops"] > 0).any() else {}
     yield from part_of(
@@ -762,15 +767,6 @@ def variables(results: Analysis, room: Room) -> Iterator[Part]:
         room=room,
         note=f"{total:,} parameters in all, {trained:,} of them trainable.",
     )
-
-
-def _nodes(tree: Tree) -> pd.DataFrame:
-    """Own figures of the nodes but for the root, and the `ratio` of their time to all."""
-    whole = float(tree.column("micros", is_total=True)[0])
-    names = ("micros", "accelerator_micros", "float_ops", "occurrence")
-    found = pd.DataFrame({"name": tree.names, **{name: tree.column(name) for name in names}})
-    micros = found["micros"].to_numpy(np.float64)
-    return found.assign(ratio=micros / whole if whole else 0.0).iloc[1:]
 
 
 def _rate(row: Row) -> str:

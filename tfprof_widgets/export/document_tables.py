@@ -349,16 +349,11 @@ def write_report(subject: Subject, path: str | Path | None) -> str:
 
 def _text(subject: Subject, room: Room, parts: list[Part], left_out: list[Part]) -> str:
     failure = subject.results.memory_failure
-    blocks = [
-        *_head(subject, room),
-        *(
-            _measured(subject, room, parts, left_out)
-            if failure is None
-            else _failure_report(failure, room, parts, left_out)
-        ),
-        "## Environment",
-        environment_section(subject, room),
-    ]
+    if failure is None:
+        told: Iterable[str] = _measured(subject, room, parts, left_out)
+    else:
+        told = _failure_report(failure, room, parts, left_out)
+    blocks = *_head(subject, room), *told, "## Environment", environment_section(subject, room)
     return "\n\n".join(blocks) + "\n"
 
 
@@ -528,9 +523,7 @@ def _step_bar(results: Analysis) -> str:
         f'<div style="width:{ratio:.2%};height:20px;background-color:{COLORS[name]}"></div>'
         for name, ratio in zip(names, shown["ratio"], strict=True)
     )
-    labels = {
-        name: escape(label).replace(" ", "&nbsp;") for name, label in zip(STEP_CATEGORIES, CATEGORY_LABELS, strict=True)
-    }
+    labels = dict(zip(STEP_CATEGORIES, (escape(one).replace(" ", "&nbsp;") for one in CATEGORY_LABELS), strict=True))
     swatches = (f'<span style="color:{COLORS[name]}">&#9632;</span>&nbsp;{labels[name]}' for name in names)
     rows = [[swatch, *map(_html_text, row[1:])] for swatch, row in zip(swatches, part.rows, strict=True)]
     return (

@@ -505,7 +505,13 @@ def run_query(statement: str, tables: TableList, make: Mapping[str, Callable[[],
         for name in tables.names:
             connection.execute(f"create table {_quoted(name)} ({_schema(tables.columns[name])})")
         try:
-            _check_kind(connection.extract_statements(statement))
+            statements = connection.extract_statements(statement)
+            kinds = [one.type.name for one in statements]
+            if len(kinds) != 1 or kinds[0] not in _ALLOWED:
+                raise TfProfError(
+                    f"A query is one SELECT statement, and this is {' and '.join(kinds) or 'none'}: the tables of a profile "
+                    "can be read and not changed."
+                )
             words = set(re.findall(r"\w+", statement.lower()))  # DuckDB's get_table_names refuses a JOIN with USING
             for name in tables.names:
                 if name in words:
@@ -526,15 +532,6 @@ def _duckdb() -> Any:
             f'Queries need DuckDB, which cannot be imported ({error}). `pip install -U "duckdb>=1.1"` installs it.'
         ) from error
     return duckdb
-
-
-def _check_kind(statements: list[Any]) -> None:
-    kinds = [one.type.name for one in statements]
-    if len(kinds) != 1 or kinds[0] not in _ALLOWED:
-        raise TfProfError(
-            f"A query is one SELECT statement, and this is {' and '.join(kinds) or 'none'}: the tables of a profile can be "
-            "read and not changed."
-        )
 
 
 def _schema(columns: tuple[Column, ...]) -> str:

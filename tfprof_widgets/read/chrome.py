@@ -149,7 +149,10 @@ class Collector:
         elif phase == "C":
             self._counter(event)
         elif phase in _FLOWS:
-            self._flow(event, phase)
+            flow = (*self._async_id(event), text_of(event, "name"))
+            is_enclosed = phase != "f" or event.get("bp") == "e"
+            time_ps = picoseconds(event, "ts")
+            self.found.flows.append(FlowEnd(flow, time_ps, self._track(event, ""), phase, is_enclosed))
         elif phase == "M":
             self._name(event)
         else:
@@ -196,12 +199,6 @@ class Collector:
                 self._row(one, COUNTERS, time_ps, 0, stats)
             else:
                 self.found.n_values_left_out += 1
-
-    def _flow(self, event: dict[str, Any], phase: str) -> None:
-        flow = (*self._async_id(event), text_of(event, "name"))
-        is_enclosed = phase != "f" or event.get("bp") == "e"
-        time_ps = picoseconds(event, "ts")
-        self.found.flows.append(FlowEnd(flow, time_ps, self._track(event, ""), phase, is_enclosed))
 
     def _name(self, event: dict[str, Any]) -> None:
         args = event.get("args")

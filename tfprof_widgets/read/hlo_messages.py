@@ -343,12 +343,15 @@ class InstructionFields:
         self.origins = Origins(distinct("metadata"), odd)
         self.parameter_number = fields.varint(number["parameter_number"])
         self.custom_call_target = distinct("custom_call_target")
-        self.detail = _either(distinct("fusion_kind"), self.custom_call_target)
+        first = distinct("fusion_kind")
+        code = np.where(first.code > 0, first.code, len(first.raws) + self.custom_call_target.code)
+        self.detail = Texts.coded(code, all_decoded(first.raws + self.custom_call_target.raws))
         self.backend_config = distinct("backend_config")
         self.dot_dimensions = distinct("dot_dimensions")
         self.dots = self.dot_dimensions.messages("DotDimensions", odd)
         window = distinct("window")
-        sizes = [_window_elements(one) for one in window.messages("Window", odd)]
+        windows = window.messages("Window", odd)
+        sizes = [min(math.prod(max(side.size, 1) for side in one.dimensions), MAX_SIZE) for one in windows]
         self.window_elements = np.array(sizes, np.int64)[window.code]
         distinct("convolution_dimensions").messages("ConvolutionDimensions", odd)
         self.id = fields.varint(number["id"])
@@ -395,17 +398,6 @@ def _plain(raw: bytes) -> bytes | None:
         return None
     message.DiscardUnknownFields()
     return bytes(message.SerializeToString())
-
-
-def _either(first: Distinct, other: Distinct) -> Texts:
-    """The one field where an instruction has it, else the other."""
-    code = np.where(first.code > 0, first.code, len(first.raws) + other.code)
-    return Texts.coded(code, all_decoded(first.raws + other.raws))
-
-
-def _window_elements(window: Any) -> int:
-    sizes: list[int] = [max(side.size, 1) for side in window.dimensions]
-    return min(math.prod(sizes), MAX_SIZE)
 
 
 _CUBLAS = b"__cublas$"

@@ -572,7 +572,7 @@ def open_file(file: Path, graph: Path | None = None) -> Opened:
         trace = _read_content(file)
     except TraceError as error:
         # Only now: the first two bytes of a good XSpace can be a line feed and a brace.
-        if _looks_like_json(file):
+        if file_bytes(file)[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
             return _open_chrome(file, graph)
         if kind is FileKind.UNKNOWN and not file.name.endswith(SUFFIXES):
             raise type(error)(f"{error} {_EXPECTED}") from error.__cause__
@@ -608,10 +608,6 @@ def _read_content(file: Path) -> Trace:
             check_filled(file, content)
             return read_xspace(content, source=str(file))
     return read_xspace(file_bytes(file), source=str(file))
-
-
-def _looks_like_json(file: Path) -> bool:
-    return file_bytes(file)[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
 
 
 def open_traces(path: str | os.PathLike[str], *, graph: str | os.PathLike[str] | None = None) -> Opened:

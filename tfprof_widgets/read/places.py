@@ -593,9 +593,7 @@ def step_numbers(files: Sequence[Path]) -> list[int]:
 
 def companion_name(file: Path) -> str:
     """Under which name a graph or a log is found beside the files that it was read with."""
-    if file.name == OP_LOG_NAME:
-        return OP_LOG_NAME
-    return GRAPH_NAMES[file.name.endswith(".pbtxt")]
+    return OP_LOG_NAME if file.name == OP_LOG_NAME else GRAPH_NAMES[file.name.endswith(".pbtxt")]
 
 
 def trace_files(run: Path) -> tuple[Path, ...]:

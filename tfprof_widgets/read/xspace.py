@@ -482,6 +482,4 @@ def _joined(block: _Block) -> EventBytes:
 
 def _session(host: str, clock: Clock, table: EventTable) -> Session:
     """The profiler's window of the events, else their own."""
-    if clock.stop_ps is not None:
-        return Session(host, 0, clock.stop_ps)
-    return session_around(table, host)
+    return Session(host, 0, clock.stop_ps) if clock.stop_ps is not None else session_around(table, host)

@@ -16,7 +16,6 @@ import numpy as np
 from ..analysis.analysis import Analysis
 from ..analysis.common import head
 from ..trace.arrays import Int64
-from ..trace.stats import ranges
 from ..trace.trace import Trace, dtype_name
 from .counters import (
     Positions,
@@ -31,10 +30,9 @@ from .counters import (
 )
 from .lists import meta_of
 from .pack import (
-    LATE,
+    MOST_COMPRESSED,
     Block,
     ListSection,
-    Section,
     Segment,
     Table,
     TableSection,
@@ -56,6 +54,9 @@ EVENT_BYTES = 36
 _STAT_BYTES = 13
 _FEW_CHARACTERS = 100_000
 """Names of so many are sent at once in any order."""
+
+
+Section = Names | ListSection | TableSection | TileSection
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,11 +148,8 @@ MAX_BYTES = 256 * 2**10
 _MAX_META_BYTES = 128 * 2**10
 _MAX_CHARACTERS = (100, 24)
 """Of each string of the meta object, where there are so many that they would delay the first paint."""
-_MOST_EVENTS = 100_000
+_MOST_EVENTS = 50_000
 """With more it is not tried whether all fit."""
-_PROBES, _PROBE_EVENTS = 8, 512
-"""Number and length of the runs of positions over the capture whose compression is measured."""
-_PROBE_SLACK = 1.05
 
 
 def first_pack(contents: Contents) -> tuple[bytes, frozenset[str]]:
@@ -163,13 +161,13 @@ def first_pack(contents: Contents) -> tuple[bytes, frozenset[str]]:
             break
         meta = cut_texts(meta, partial(head, most=n_characters))
         block = _members(meta)
-    members, base = [block, contents.names.member], _base(contents)
+    members, base = [block, contents.names.first[1]], _base(contents)
     room = MAX_BYTES - sum(len(one.data) for one in members) - sum(_cost(name, one) for name, one in base.items())
     if contents.positions.n_events <= _MOST_EVENTS:
         draft = _Draft(contents, members, base, room)
         draft.add({"sample": _sample(contents, np.empty(0, np.int64))})
         draft.add_sections()
-        if draft.may_hold_events() and draft.add_tiles("events", contents.events.tile):
+        if draft.add_tiles("events", contents.events.tile):
             draft.add_tiles("stats", contents.events.stats)
             return draft.packed(), frozenset(draft.is_here)
     draft = _Draft(contents, members, base, room)
@@ -185,47 +183,38 @@ class _Draft:
         self._contents = contents
         self._members = list(members)
         self._segments = dict(base)
-        self._left = n_bytes
+        self.left = n_bytes
         self.is_here: set[str] = {"names"} if contents.names.n_parts == 0 else set()
 
     def add(self, segments: dict[str, Segment]) -> bool:
         cost = sum(_cost(name, segment) for name, segment in segments.items())
-        fits = cost <= self._left
+        fits = cost <= self.left
         if fits:
             self._segments |= segments
-            self._left -= cost
+            self.left -= cost
         return fits
 
     def add_sections(self) -> None:
         """Put each section in that fits and is quick to find, and an outline of large counters."""
         for name, section in self._contents.sections.items():
-            if isinstance(section, LATE) or not section.fits(self._left):
+            if section.is_late or not section.fits(self.left):
                 continue
             if isinstance(section, TableSection):
                 if self.add({name: section.whole}):
                     self.is_here.add(name)
                 continue
             self._members.append(section.member)
-            self._left -= len(section.member.data)
+            self.left -= len(section.member.data)
             self.is_here.add(name)
         if "counters" in self._contents.sections and "counters" not in self.is_here:
             self.add({"counter_sample": Segment(counter_sample(self._contents.results))})
-
-    def may_hold_events(self) -> bool:
-        """Whether to find out if all events fit, by a sample of them."""
-        n_events, n_probed = self._contents.positions.n_events, _PROBES * _PROBE_EVENTS
-        if n_events <= 2 * n_probed:
-            return True
-        first = np.linspace(0, n_events - _PROBE_EVENTS, _PROBES).astype(np.int64)
-        some = Segment(Table(self._contents.events.at(ranges(first, np.full(_PROBES, _PROBE_EVENTS)))))
-        return len(some.block.data) * n_events <= _PROBE_SLACK * n_probed * self._left
 
     def add_tiles(self, name: str, tables: Callable[[int], dict[str, Table]]) -> bool:
         """Put the tables of all tiles in, each under its name and the tile's number, if there is room for all."""
         segments: dict[str, Segment] = {}
         for tile in range(self._contents.tiles.n):
             segments |= {f"{table}:{tile}": Segment(columns) for table, columns in tables(tile).items()}
-            if sum(_cost(key, segment) for key, segment in segments.items()) > self._left:
+            if sum(_cost(key, segment) for key, segment in segments.items()) > self.left:
                 return False
         self.is_here.add(name)
         return self.add(segments)
@@ -248,7 +237,7 @@ def _base(contents: Contents) -> dict[str, Segment]:
     return {
         "rows": Segment(Table({**rows, "n": (np.diff(positions.row_offsets), "u4")})),
         "tiles": Segment(tiles),
-        "names": Segment(contents.names.table(0, contents.names.n_first)),
+        "names": Segment(contents.names.table(0, contents.names.first[0])),
     }
 
 
@@ -293,7 +282,7 @@ class Payload:
     @property
     def late_keys(self) -> tuple[str, ...]:
         """Of those the keys of what takes long to find and a reader looks at next."""
-        late = (name for name, one in self.contents.sections.items() if isinstance(one, LATE) and one.n_parts == 1)
+        late = (name for name, one in self.contents.sections.items() if one.is_late and one.n_parts == 1)
         return tuple(f"{name}:0" for name in late if name not in self.is_here)
 
     def part(self, key: str) -> bytes:
@@ -326,8 +315,6 @@ _SMALL_RATIO, _TOTALS_RATIO = 8, 2
 _SMALL_PARTS, _TOTALS_PARTS = 4, 16
 """A section of more is not tried."""
 _BASE64_RATIO = 0.75
-_MOST_COMPRESSED = 8
-"""Columns seldom shrink more, so it is not tried."""
 _ROUNDS = 3
 """Of finding how many tiles more there is room for."""
 _UNEVEN = 2
@@ -361,7 +348,14 @@ def embed(payload: Payload, amount: Amount) -> Embedded:
     if amount != "steps":
         return _within(payload, None if amount == "full" else amount)
     if payload not in _of_steps:
-        _of_steps[payload] = _typical(payload)
+        contents, chooser = payload.contents, _Chooser(payload, _WHOLE_BYTES)
+        if not chooser.add_all():
+            chooser = _Chooser(payload, STEPS_BYTES)
+            # Names, and what does not grow with the length of the capture.
+            chooser.add_sections(max(0.0, chooser.left) / _TOTALS_RATIO, _CUT_BYTES, _TOTALS_PARTS)
+            if not (chooser.add_tiles_of(contents.kept_ps) or chooser.add_tiles(contents.kept_ps)):
+                chooser.add_window(contents.kept_ps)
+        _of_steps[payload] = chooser.embedded()
     return _of_steps[payload]
 
 
@@ -369,22 +363,12 @@ _of_steps: WeakKeyDictionary[Payload, Embedded] = WeakKeyDictionary()
 """For notebooks, and by default for pages."""
 
 
-def _typical(payload: Payload) -> Embedded:
-    """All, where that is little; else what is small whole, and of the rest all that is in three typical steps."""
-    contents, chooser = payload.contents, _Chooser(payload, _WHOLE_BYTES)
-    if not chooser.add_all():
-        chooser = _Chooser(payload, STEPS_BYTES)
-        chooser.add_totals()
-        if not (chooser.add_tiles_of(contents.kept_ps) or chooser.add_tiles(contents.kept_ps)):
-            chooser.add_window(contents.kept_ps)
-    return chooser.embedded()
-
-
 def _within(payload: Payload, max_bytes: int | None) -> Embedded:
     """All, if it fits; else small sections whole, and tiles around the typical steps with the others cut to them."""
     contents, chooser = payload.contents, _Chooser(payload, max_bytes)
     if not chooser.add_all():
-        chooser.add_small_sections()
+        most = max(0.0, chooser.left) / _SMALL_RATIO
+        chooser.add_sections(most, most, _SMALL_PARTS)
         if not chooser.add_tiles(contents.home_ps):
             chooser.add_window(contents.home_ps)
     return chooser.embedded()
@@ -397,7 +381,7 @@ class _Chooser:
         self._payload = payload
         self._tiles = payload.contents.tiles
         self._most = math.inf if max_bytes is None else max_bytes - len(as_text(payload.overview))
-        self._left = self._most
+        self.left = self._most
         self.parts: dict[str, str] = {}
         self._made: dict[str, str] = {}
         self._windows: dict[PsSpan, str] = {}
@@ -412,23 +396,20 @@ class _Chooser:
         return Embedded(tuple(self.parts.items()), len(payload.keys) - n_parts, n_events)
 
     def add_all(self) -> bool:
-        return self._may_hold_all() and self.add(dict.fromkeys(self._payload.keys))
-
-    def _may_hold_all(self) -> bool:
-        """Whether columns could shrink so much that all parts have room; of lists and names about."""
         missing = (one for name, one in self._payload.contents.all.items() if name not in self._payload.is_here)
-        return sum(one.n_rows * one.row_bytes for one in missing) <= _MOST_COMPRESSED * self._most
+        may_fit = sum(one.n_rows * one.row_bytes for one in missing) <= MOST_COMPRESSED * self._most
+        return may_fit and self.add(dict.fromkeys(self._payload.keys))
 
     def add(self, parts: Mapping[str, str | None], *, most: float = math.inf) -> bool:
         """Put parts in, made one by one until one is None, if there is room for all of them, or `most` bytes."""
-        taken, room = {}, min(self._left, most)
+        taken, room = {}, min(self.left, most)
         for key, text in parts.items():
             taken[key] = text if text is not None else self._part(key)
             room -= len(taken[key])
             if room < 0:
                 return False
         self.parts |= taken
-        self._left -= _length(taken)
+        self.left -= _length(taken)
         return True
 
     def _part(self, key: str) -> str:
@@ -436,16 +417,8 @@ class _Chooser:
             self._made[key] = as_text(packed_tightly(self._payload.part(key)))
         return self._made[key]
 
-    def add_small_sections(self) -> None:
-        """Put small sections in, and names if they fit; of the others tiles and windows bring rows."""
-        most = max(0.0, self._left) / _SMALL_RATIO
-        self._add_sections(most, most, _SMALL_PARTS)
-
-    def add_totals(self) -> None:
-        """Put in names and what does not grow with the length of the capture; tiles and windows bring rows of the rest."""
-        self._add_sections(max(0.0, self._left) / _TOTALS_RATIO, _CUT_BYTES, _TOTALS_PARTS)
-
-    def _add_sections(self, most: float, most_of_cut: float, most_parts: int) -> None:
+    def add_sections(self, most: float, most_of_cut: float, most_parts: int) -> None:
+        """Put sections and names in that fit so much room; tiles and windows bring rows of the rest."""
         here, contents = self._payload.is_here, self._payload.contents
         if "names" not in here and contents.names.n_parts <= most_parts:
             self.add(_keys("names", contents.names))
@@ -462,7 +435,7 @@ class _Chooser:
     def add_tiles_of(self, span_ps: PsSpan) -> bool:
         """Put in all tiles of a span, with their stats where those fit, and the rows that large sections have there."""
         tiles = range(*self._tiles.overlapping(span_ps))
-        if self._n_events(tiles) * EVENT_BYTES > _MOST_COMPRESSED * self._left:
+        if self._n_events(tiles) * EVENT_BYTES > MOST_COMPRESSED * self.left:
             return False
         for kinds in self._kinds():
             if tiles and self._fits(tiles, kinds):
@@ -484,7 +457,7 @@ class _Chooser:
             yield [name for name in names if name not in self._payload.is_here]
 
     def _fits(self, tiles: range, kinds: Sequence[str]) -> bool:
-        return _length(self._parts_of(tiles, kinds)) <= self._left
+        return _length(self._parts_of(tiles, kinds)) <= self.left
 
     def _widest(self, tiles: range, home: range, kinds: Sequence[str]) -> range:
         """As many tiles as fit, around some that do."""
@@ -502,9 +475,9 @@ class _Chooser:
         while True:
             for new in self._next(tiles, home):
                 more = self._n_events(new)
-                room = self._left - size - (n + more) * of_event
+                room = self.left - size - (n + more) * of_event
                 is_tried = (
-                    size * more <= _UNEVEN * room * n and (n + more) * EVENT_BYTES <= _MOST_COMPRESSED * self._most
+                    size * more <= _UNEVEN * room * n and (n + more) * EVENT_BYTES <= MOST_COMPRESSED * self._most
                 )
                 if is_tried and (length := _length(self._tile_parts(new, kinds))) <= room:
                     break

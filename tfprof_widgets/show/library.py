@@ -195,14 +195,9 @@ def views_script() -> Script:
     return _script(version, STATIC / "views.js", styles=STATIC / "views.css", notices=STATIC / "licenses.txt")
 
 
-def bokeh_js(owner: object) -> Library:
-    """The model that holds `bokeh_script`, of this kernel or else of the owner."""
-    return _library(owner, "bokeh", bokeh_script())
-
-
 def views_js(owner: object) -> Library:
     """The model that holds `views_script`, of this kernel or else of the owner."""
-    return _library(owner, "tfprof_widgets", views_script())
+    return library_of(owner, "tfprof_widgets", views_script())
 
 
 def built(file_name: str) -> str:
@@ -215,8 +210,8 @@ def built(file_name: str) -> str:
         ) from None
 
 
-def _library(owner: object, name: str, script: Script) -> Library:
-    """The shared model; a new one when the last was closed (as by `Widget.close_all()`) or is of another version."""
+def library_of(owner: object, name: str, script: Script) -> Library:
+    """The shared model of this kernel, else of the owner; a new one when the last was closed or is of another version."""
     models = _models.setdefault(kernel_shell() or owner, {})
     model = models.get(name)
     if model is None or model.comm is None or model.version != script.version:

@@ -234,6 +234,7 @@ def meta_of(results: Analysis, positions: Positions, *, title: str) -> dict[str,
     trace = results.trace
     lines = positions.lines.tolist()
     planes = _planes(trace, lines)
+    fullest = results.memory.fullest_device
     return {
         "version": VERSION,
         "title": title,
@@ -253,7 +254,7 @@ def meta_of(results: Analysis, positions: Positions, *, title: str) -> dict[str,
         "n_allocators": len(results.memory.allocators),
         "memory_remedy": results.memory.remedy,
         "memory_failure": memory_failure_meta(results.memory_failure),
-        "device_memory": _device_memory(results),
+        "device_memory": None if fullest is None else fields_of(fullest, "allocator", "peak_bytes", "capacity_bytes"),
         "input": _input(results),
         "overview": _overview(results),
         **_hosts(results),
@@ -317,11 +318,6 @@ def _overview(results: Analysis) -> dict[str, Any]:
         "left_out": overview.left_out,
         **fields_of(overview, *_OVERVIEW_RATIOS),
     }
-
-
-def _device_memory(results: Analysis) -> dict[str, Any] | None:
-    row = results.memory.fullest_device
-    return None if row is None else {name: plain(row[name]) for name in ("allocator", "peak_bytes", "capacity_bytes")}
 
 
 def _input(results: Analysis) -> dict[str, Any]:

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import base64
 import json
-import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -309,34 +308,10 @@ def as_text(data: bytes) -> str:
 
 PART_BYTES = 4 * 2**20
 """Of one message, as a browser holds several times as much while it decodes."""
-_LIST_ROW_BYTES = 100
-"""Of JSON, about."""
-_SAMPLE_ROWS = 4096
-"""From the middle of a long table, to see whether it is worth compressing it all."""
-_PROBE_SLACK = 1.1
+MOST_COMPRESSED = 8
+"""Columns seldom shrink more, so it is not tried."""
 
 Interval = tuple[Int64, Int64]
-
-
-class Section(Protocol):
-    """What travels in the first pack or in parts."""
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows it has; of a late one 0 until they are found."""
-        ...
-
-    @property
-    def row_bytes(self) -> int:
-        """Of one row before compression, about."""
-        ...
-
-    @property
-    def n_parts(self) -> int:
-        """How many parts it travels in, if not at once."""
-        ...
-
-    def part(self, index: int) -> bytes: ...
 
 
 @dataclass(frozen=True)
@@ -361,10 +336,17 @@ class TableSection:
     refers: str = ""
     """The column that names other rows of the table."""
 
+    late_row_bytes: int = 0
+    """Of a row where the table takes long to find, and so comes late."""
+
+    @property
+    def is_late(self) -> bool:
+        return self.late_row_bytes > 0
+
     @cached_property
     def row_bytes(self) -> int:
-        whole: Segment | None = vars(self).get("whole")
-        return (whole or Segment(self.build(slice(0, 0)))).row_bytes
+        """Of one row before compression."""
+        return self.late_row_bytes or Segment(self.build(slice(0, 0))).row_bytes
 
     @cached_property
     def _rows_per_part(self) -> int:
@@ -385,16 +367,8 @@ class TableSection:
         return self.may_fit(n_bytes) and len(self.whole.block.data) <= n_bytes
 
     def may_fit(self, n_bytes: float) -> bool:
-        """Whether it is worth while to find out, by some rows of a long table."""
-        if "whole" in self.__dict__ or self.n_rows <= 4 * _SAMPLE_ROWS:
-            return True
-        return self._probed * self.n_rows <= _PROBE_SLACK * n_bytes
-
-    @cached_property
-    def _probed(self) -> float:
-        """Compressed bytes of a row, by a sample."""
-        middle = self.n_rows // 2
-        return len(Segment(self.build(slice(middle, middle + _SAMPLE_ROWS))).block.data) / _SAMPLE_ROWS
+        """Whether it is worth while to find out."""
+        return self.n_rows * self.row_bytes <= MOST_COMPRESSED * n_bytes
 
     def part(self, index: int) -> bytes:
         if self.n_parts == 1:
@@ -404,15 +378,25 @@ class TableSection:
 
 
 class ListSection:
-    """A list of the meta object, cut the same way; of JSON, so rows differ in size."""
+    """A list of the meta object, cut the same way; of JSON, so rows differ in size.
 
-    row_bytes = _LIST_ROW_BYTES
+    `build` gives the rows from one to before another. A late list takes long to find: it is found when it is asked for, and
+    a capture is shown without it first.
+    """
+
+    row_bytes = 100
 
     def __init__(
-        self, name: str, n_rows: int, build: Callable[[int, int], list[Any]], rows_per_part: int = 1000
+        self,
+        name: str,
+        n_rows: int,
+        build: Callable[[int, int], list[Any]],
+        rows_per_part: int = 1000,
+        *,
+        is_late: bool = False,
     ) -> None:
-        """`build` gives the rows from one to before another."""
         self.name, self.n_rows, self._build, self._rows_per_part = name, n_rows, build, rows_per_part
+        self.is_late = is_late
         self._packed: dict[int, bytes] = {}
 
     @property
@@ -447,25 +431,3 @@ class ListSection:
             rows = self._build(begin, end) if known is None else known[begin : begin + self._rows_per_part]
             self._packed[index] = pack_bytes({self.name: rows}, {})
         return self._packed[index]
-
-
-class LateSection(ListSection):
-    """A short list that takes long to find: it is found when it is asked for, and a capture is shown without it first."""
-
-    def __init__(self, name: str, find: Callable[[], list[Any]]) -> None:
-        """`find` gives all rows."""
-        super().__init__(name, 0, lambda _begin, _end: find(), sys.maxsize)
-
-
-class LateList(ListSection):
-    """A list that takes long to find and may be a long one; its length is known before."""
-
-
-@dataclass(frozen=True, eq=False)
-class LateTable(TableSection):
-    """A table that takes long to find, with its width given."""
-
-    row_bytes: int = 1
-
-
-LATE = (LateSection, LateList, LateTable)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -19,6 +20,7 @@ from ..analysis.comparison.words import verdict_of
 from ..analysis.facts import Facts
 from ..analysis.memory.memory import SUMMARY
 from ..analysis.memory.moments import Snapshots
+from ..analysis.ops.executions import Occurrences
 from ..analysis.ops.kernels import kernel_sums
 from ..analysis.ops.other import COPIES, copy_events
 from ..analysis.places import UserFiles
@@ -42,7 +44,7 @@ from .lists import (
     source_meta,
     structure_list,
 )
-from .pack import Interval, LateList, LateSection, LateTable, ListSection, TableSection, table_of
+from .pack import Interval, ListSection, TableSection, table_of
 from .tables import (
     Names,
     copy_run_table,
@@ -67,11 +69,11 @@ _TOP_OPS = "occurrences ms:self_time_ms_per_step ratio:self_time_ratio"
 _NEVER = np.iinfo(np.int64).max
 
 
-def late_sections(results: Analysis, names: Names) -> Iterator[LateSection | LateList | LateTable]:
+def late_sections(results: Analysis, names: Names) -> Iterator[ListSection | TableSection]:
     """Slow tables, which need the source map or all others: advice, lines, layers and scopes, and the cost by structure."""
 
-    def late(name: str, find: Callable[[], list[Any]]) -> LateSection:
-        return LateSection(name, lambda: [cut_texts(row, names.cut) for row in find()])
+    def late(name: str, find: Callable[[], list[Any]]) -> ListSection:
+        return ListSection(name, 0, _cut(names, lambda _: find()), sys.maxsize, is_late=True)
 
     source = cache(lambda: source_meta(results.source_lines))
     yield late("advice", lambda: advice_list(results.advice))
@@ -80,48 +82,38 @@ def late_sections(results: Analysis, names: Names) -> Iterator[LateSection | Lat
     yield late("batch_room", lambda: [*batch_words(results, results.advice)])
     yield late("source_lines", lambda: source()["source_lines"])
     yield late("source_samples", lambda: source()["source_samples"])
-    yield LateSection("source_files", lambda: _files(source()["source_files"]))
+    files = ListSection(
+        "source_files", 0, lambda _begin, _end: _files(source()["source_files"]), sys.maxsize, is_late=True
+    )
+    yield files
     yield late("layers", lambda: layer_list(results.layers, results.variables, slice(None)))
     yield late("scopes", lambda: scope_list(results.scopes, slice(None)))
     yield late("scope_note", lambda: [note] if (note := scope_note(results.scopes)) else [])
-    yield LateTable("op_places", len(results.op_shares), partial(op_place_table, results), row_bytes=_OP_PLACE_BYTES)
+    n_ops, build = len(results.op_shares), partial(op_place_table, results)
+    yield TableSection("op_places", n_ops, build, late_row_bytes=_OP_PLACE_BYTES)
     yield late("structure", lambda: structure_list(results))
     if results.has_events and not results.kernels.frame.empty:
         yield late("roofline", lambda: roofline_list(results))
-    if _has_copies(results):
+    if copy_events(results.trace, results.steps).any() if results.has_events else not results.copies.empty:
         yield late("copies", lambda: records(results.copies[COPIES.in_browser()]))
-    yield LateList(
-        "hlo_ops",
-        len(results.hlo_ops.frame),
-        _cut(names, lambda rows: hlo_list(results, UserFiles.of_map(results.source_map), rows)),
-    )
+    hlo_rows = _cut(names, lambda rows: hlo_list(results, UserFiles.of_map(results.source_map), rows))
+    yield ListSection("hlo_ops", len(results.hlo_ops.frame), hlo_rows, is_late=True)
     yield late("hlo_graphs", lambda: hlo_graph_list(results))
-
-
-def _has_copies(results: Analysis) -> bool:
-    if results.has_events:
-        return bool(copy_events(results.trace, results.steps).any())
-    return not results.copies.empty
 
 
 def list_sections(results: Analysis, names: Names) -> Iterator[ListSection]:
     """The lists of the meta object that grow with the program; strings are cut as those of `names`."""
     kernels = results.kernels
     pipelines = cache(lambda: pipeline_list(results))
-
-    def listed(build: Callable[[slice], list[Any]]) -> Callable[[int, int], list[Any]]:
-        return _cut(names, build)
-
     step_names, memory = results.steps.frame["name"], results.memory
-    yield ListSection("step_names", len(step_names), listed(lambda rows: step_names.iloc[rows].tolist()), 20_000)
-    yield ListSection("allocators", len(memory.allocators), listed(lambda rows: list(memory.allocators[rows])))
+    summary: pd.DataFrame = memory.summary[SUMMARY.in_browser()]
+    yield ListSection("step_names", len(step_names), _cut(names, lambda rows: step_names.iloc[rows].tolist()), 20_000)
+    yield ListSection("allocators", len(memory.allocators), _cut(names, lambda rows: list(memory.allocators[rows])))
+    yield ListSection("memory_summary", len(summary), _cut(names, lambda rows: records(summary.iloc[rows])))
     yield ListSection(
-        "memory_summary",
-        len(memory.summary),
-        listed(lambda rows: records(memory.summary[SUMMARY.in_browser()].iloc[rows])),
+        "pipelines", len(results.input_pipeline.pipelines), _cut(names, lambda rows: pipelines()[rows]), 50
     )
-    yield ListSection("pipelines", len(results.input_pipeline.pipelines), listed(lambda rows: pipelines()[rows]), 50)
-    yield ListSection("kernels", len(kernels.frame), listed(partial(kernel_list, kernels)))
+    yield ListSection("kernels", len(kernels.frame), _cut(names, partial(kernel_list, kernels)))
 
 
 def _cut(names: Names, build: Callable[[slice], list[Any]]) -> Callable[[int, int], list[Any]]:
@@ -138,15 +130,10 @@ def _files(files: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def table_sections(results: Analysis, names: Names, lines: Int32) -> Iterator[TableSection]:
-    """The tables, each with how it is cut to a window of time."""
-    yield from _tables_of_ops(results, names)
-    if results.has_events:
-        yield from _tables_of_runs(results, lines)
-        yield from _tables_of_all_executions(results, names, lines)
+    """The tables, each with how it is cut to a window of time.
 
-
-def _tables_of_ops(results: Analysis, names: Names) -> Iterator[TableSection]:
-    """Tables of ops and steps: `top_ops` are of averaged steps if there are any; `op_shares` maps units to framework ops."""
+    `top_ops` are of averaged steps if there are any; `op_shares` maps units to framework ops.
+    """
     whole, shares, rates, hlo_ops = results.host_sums, results.op_shares, op_rates(results), results.hlo_ops
     n_ops, pieces = len(shares), results.steps.pieces
     sums = "occurrences:count total_ps self_ps"
@@ -169,6 +156,9 @@ def _tables_of_ops(results: Analysis, names: Names) -> Iterator[TableSection]:
     yield TableSection("step_pieces", len(pieces), partial(piece_table, results), lambda: _rows_last(pieces))
     if not hlo_ops.frame.empty:
         yield TableSection("hlo_units", len(hlo_ops.unit_row), partial(table_of, hlo_ops, i4="hlo:unit_row"))
+    if results.has_events:
+        yield from _tables_of_runs(results, lines)
+        yield from _tables_of_all_executions(results, names, lines)
 
 
 def _tables_of_runs(results: Analysis, lines: Int32) -> Iterator[TableSection]:
@@ -179,20 +169,11 @@ def _tables_of_runs(results: Analysis, lines: Int32) -> Iterator[TableSection]:
     yield TableSection("iterator_calls", len(calls), build, lambda: _rows_last(calls), refers="root")
     copies = np.flatnonzero(copy_events(trace, results.steps))
     if len(copies):
-        yield TableSection(
-            "copy_runs",
-            len(copies),
-            partial(copy_run_table, results),
-            lambda: _lasting(trace.start_ps[copies], trace.duration_ps[copies]),
-        )
+        yield TableSection("copy_runs", len(copies), partial(copy_run_table, results), lambda: _lasting(trace, copies))
     if not kernels.frame.empty:
         yield from _kernel_totals(results)
-        yield TableSection(
-            "kernel_runs",
-            len(kernels.run_event),
-            partial(kernel_run_table, trace, kernels),
-            lambda: _lasting(trace.start_ps[kernels.run_event], trace.duration_ps[kernels.run_event]),
-        )
+        runs, build = kernels.run_event, partial(kernel_run_table, trace, kernels)
+        yield TableSection("kernel_runs", len(runs), build, lambda: _lasting(trace, runs))
 
 
 def _kernel_totals(results: Analysis) -> Iterator[TableSection]:
@@ -212,32 +193,22 @@ def _kernel_totals(results: Analysis) -> Iterator[TableSection]:
 def _tables_of_all_executions(results: Analysis, names: Names, lines: Int32) -> Iterator[TableSection]:
     """The largest tables: every value of a counter, every execution of an op, every allocation."""
     occurrences, snapshots = results.occurrences, results.memory.snapshots
-    n_values = n_counter_rows(results.counters)
-    if n_values:
+    if n_values := n_counter_rows(results.counters):
         intervals = partial(counter_intervals, results)
         yield TableSection("counters", n_values, partial(counter_table, results), intervals)
-    yield TableSection(
-        "occurrences",
-        len(occurrences),
-        partial(occurrence_table, results, lines=lines),
-        lambda: _lasting(occurrences.start_ps, occurrences.duration_ps),
-        refers="parent",
-    )
-    yield TableSection(
-        "memory",
-        len(snapshots.event),
-        partial(memory_table, results, names),
-        lambda: _held(snapshots),
-        refers="freed_at",
-    )
+    executed = partial(occurrence_table, results, lines=lines)
+    yield TableSection("occurrences", len(occurrences), executed, lambda: _lasting(occurrences), refers="parent")
+    allocated = partial(memory_table, results, names)
+    yield TableSection("memory", len(snapshots.event), allocated, lambda: _held(snapshots), refers="freed_at")
 
 
 def _rows_last(frame: pd.DataFrame) -> Interval:
-    return _lasting(frame["start_ps"].to_numpy(np.int64), frame["duration_ps"].to_numpy(np.int64))
+    start_ps = frame["start_ps"].to_numpy(np.int64)
+    return start_ps, start_ps + frame["duration_ps"].to_numpy(np.int64)
 
 
-def _lasting(start_ps: Int64, duration_ps: Int64) -> Interval:
-    return start_ps, start_ps + duration_ps
+def _lasting(runs: Trace | Occurrences, rows: Int64 | Int32 | slice = slice(None)) -> Interval:
+    return runs.start_ps[rows], runs.start_ps[rows] + runs.duration_ps[rows]
 
 
 def _held(snapshots: Snapshots) -> Interval:

@@ -120,17 +120,9 @@ class Names:
         n_events = np.where(ids < len(count), count[np.minimum(ids, len(count) - 1)] if len(count) else 0, 0)
         return Table({"family": (family, "u1"), "count": (n_events, "u4")})
 
-    @property
-    def n_first(self) -> int:
-        """How many names the first pack has: those from the number 0 on."""
-        return self._first[0]
-
-    @property
-    def member(self) -> Block:
-        return self._first[1]
-
     @cached_property
-    def _first(self) -> tuple[int, Block]:
+    def first(self) -> tuple[int, Block]:
+        """How many names the first pack has, those from the number 0 on, and their member of the meta object."""
         blocks = [Block.of(b',"names":[')]
         n_names, n_bytes = 0, 0
         while n_names < self.n_rows:
@@ -145,11 +137,11 @@ class Names:
 
     @cached_property
     def _edges(self) -> list[int]:
-        if self.n_first == self.n_rows:
+        if self.first[0] == self.n_rows:
             return [self.n_rows]
-        lengths = np.fromiter(map(len, self.texts(self.n_first, self.n_rows)), np.int64)
+        lengths = np.fromiter(map(len, self.texts(self.first[0], self.n_rows)), np.int64)
         part = np.cumsum(lengths + 8) // _PART_CHARACTERS
-        return [*(self.n_first + np.flatnonzero(np.diff(part, prepend=-1))).tolist(), self.n_rows]
+        return [*(self.first[0] + np.flatnonzero(np.diff(part, prepend=-1))).tolist(), self.n_rows]
 
     @property
     def n_parts(self) -> int:

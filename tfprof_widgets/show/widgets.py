@@ -26,9 +26,10 @@ from .library import (
     KeptOnce,
     Library,
     Reference,
-    bokeh_js,
+    bokeh_script,
     built,
     kernel_shell,
+    library_of,
     open_widgets,
     refers_to,
     shared_by,
@@ -520,7 +521,7 @@ class ChartView(View):
 
     @traitlets.default("bokeh")  # type: ignore[untyped-decorator]
     def _default_bokeh(self) -> Library:
-        return bokeh_js(self.link)
+        return library_of(self.link, "bokeh", bokeh_script())
 
 
 class StepChart(ChartView):

@@ -244,7 +244,14 @@ def _this_process() -> Owner:
 def _start_of(process_id: int) -> str | None:
     """When a process started; None where it is gone, "" where the system does not say."""
     if not Path("/proc/self/stat").exists():
-        return _probe(process_id)
+        if sys.platform != "win32":  # where a signal of any number would end it
+            try:
+                os.kill(process_id, 0)
+            except ProcessLookupError:
+                return None
+            except OSError:  # of another user
+                pass
+        return ""
     try:
         # The name of the program stands in brackets, and may have any in it.
         told = Path(f"/proc/{process_id}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
@@ -253,17 +260,6 @@ def _start_of(process_id: int) -> str | None:
         return None
     except (OSError, IndexError):
         return ""
-
-
-def _probe(process_id: int) -> str | None:
-    if sys.platform != "win32":  # where a signal of any number would end it
-        try:
-            os.kill(process_id, 0)
-        except ProcessLookupError:
-            return None
-        except OSError:  # of another user
-            pass
-    return ""
 
 
 def _link(path: str) -> str:

@@ -39,7 +39,7 @@ _PYTHON = re.compile(r".*:(Eager)?PyFunc(Stateless)?\Z")
 def input_python_ms(run: RunFacts) -> Float64:
     """For each step how long any function of the input runs in Python meanwhile, for whatever batch."""
     trace = run.trace
-    is_python = by_ends(trace, lambda names, _: [bool(_PYTHON.match(name)) for name in names], np.bool_)
+    is_python = by_ends(trace, lambda name, *_: bool(_PYTHON.match(name)))
     rows = np.flatnonzero(is_python[trace.name_id] & within_data(trace))
     spans = Stretches.of(trace.start_ps[rows], trace.ends(rows))
     return spans.within(run.steps.start_ps, run.steps.end_ps) / PS_PER_MS

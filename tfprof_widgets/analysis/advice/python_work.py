@@ -386,7 +386,7 @@ class EagerWork:
 def eager_work(facts: Facts, entry: Int32, steps: StepFacts, work: OpWork) -> EagerWork:
     """The eager work of steps; `entry` is for each event its step among the counted ones, -1 for none."""
     trace, occurrences = facts.trace, facts.occurrences
-    is_call = by_ends(trace, lambda names, _: [calls_op(name) for name in names], np.bool_)[trace.name_id]
+    is_call = by_ends(trace, lambda name, *_: calls_op(name))[trace.name_id]
     rows = np.flatnonzero(is_call & (entry >= 0) & ~within_data(trace))
     if not len(rows):
         return EagerWork(0.0, 0.0, 0.0)
@@ -456,7 +456,7 @@ class Saves:
 def find_saves(trace: Trace, entry: Int32, steps: StepFacts) -> Saves:
     """The steps that save; `entry` is for each event its step among `steps`, -1 for none."""
     n = len(steps)
-    kind = by_ends(trace, lambda names, _: [_kind(name) for name in names], np.int8)[trace.name_id]
+    kind = by_ends(trace, lambda name, *_: _kind(name), np.int8)[trace.name_id]
     written = np.bincount(entry[(kind == 1) & (entry >= 0)], minlength=n) > 0
     reads = np.bincount(entry[(kind == 2) & (entry >= 0)], minlength=n)
     is_read = reads >= (np.median(reads) if n else 0) + MIN_READS
@@ -530,8 +530,8 @@ def step_calls(trace: Trace, entry: Int32, n_steps: int) -> StepCalls:
     """What Python calls in the steps; `entry` is for each event its step among the counted ones, -1 for none."""
     parent = trace.nesting.parent
     entry = np.where(within_data(trace), np.int32(-1), entry)
-    is_function = by_ends(trace, lambda names, _: [name.startswith(_FUNCTION) for name in names], np.bool_)
-    is_op = by_ends(trace, lambda names, _: [calls_op(name) and name != READS for name in names], np.bool_)
+    is_function = by_ends(trace, lambda name, *_: name.startswith(_FUNCTION))
+    is_op = by_ends(trace, lambda name, *_: calls_op(name) and name != READS)
     ops = np.flatnonzero(is_op[trace.name_id] & (entry >= 0))
     calls = np.flatnonzero(is_function[trace.name_id] & (entry >= 0))
     runs = np.flatnonzero(trace.names_matching([_RUN]) & (entry >= 0) & (parent >= 0))

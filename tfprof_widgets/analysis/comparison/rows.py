@@ -151,9 +151,7 @@ class RunCells:
 
     def of_events(self, event: npt.NDArray[np.integer]) -> Int64:
         """The cell of each of some events, -1 for what no averaged step holds."""
-        if not self.has_steps:
-            return np.zeros(len(event), np.int64)
-        return self.of_steps(self.event_step[event])
+        return np.zeros(len(event), np.int64) if not self.has_steps else self.of_steps(self.event_step[event])
 
     def of_steps(self, step: npt.NDArray[np.integer]) -> Int64:
         """The cell of each of some rows of `steps`; also -1 for row -1."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from ...trace.op_graph import OpGraph, make_op_graph
 from ...trace.source_map import SourceMap, empty_source_map, parse_shapes
 from ...trace.trace import ITEM_BYTES, dtype_name
 from ..common import PS_PER_US, all_matches, dense_codes, first_of, sum_by, typed_table
-from ..events import nearest_marked
+from ..events import nearest_marked, plane_labels
 from ..facts import Facts
 from ..layers.scopes import DATA_SCOPE, OpScopes, op_scopes
 from ..memory.moments import Snapshots
@@ -187,7 +188,12 @@ def captured_frames(source_map: SourceMap, ops: CapturedOps) -> tuple[dict[str, 
     place = np.full(len(parent) + 1, -1, np.int64)
     place[copied] = len(parent) + np.arange(len(copied))
     file, line_number, function = (frames[key].to_numpy() for key in ("file", "line", "function"))
-    texts = _texts(source_map, file, line_number)
+    lines = [text.split("\n") if text else [] for text in source_map.files["text"]]
+    found = [
+        lines[at][number - 1].strip() if at >= 0 and 0 < number <= len(lines[at]) else ""
+        for at, number in zip(file.tolist(), line_number.tolist(), strict=True)
+    ]
+    texts = np.array([*found, ""], np.object_)[:-1]
     titles = np.append(shown_files(source_map), "").astype(np.object_)
     rows = np.concatenate([np.arange(len(parent)), copied])
     columns = {
@@ -212,15 +218,6 @@ def _with_callers(parent: Int64, frames: Int64) -> Int64:
     return np.flatnonzero(wanted[:-1])
 
 
-def _texts(source_map: SourceMap, file: Int64, line: Int64) -> Any:
-    lines = [text.split("\n") if text else [] for text in source_map.files["text"]]
-    found = [
-        lines[at][number - 1].strip() if at >= 0 and 0 < number <= len(lines[at]) else ""
-        for at, number in zip(file.tolist(), line.tolist(), strict=True)
-    ]
-    return np.array([*found, ""], np.object_)[:-1]
-
-
 def shown_files(source_map: SourceMap) -> list[str]:
     """What to call each file: its path; of a notebook's cell what the notebook shows beside it, if no other cell has that."""
     files = source_map.files
@@ -237,7 +234,11 @@ def captured_memory(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
     made = np.flatnonzero(~table.is_free)
     if not len(made):
         return {}
-    run, end_ps = _around(facts, table, made)
+    trace = facts.trace
+    is_run = np.zeros(trace.n_events, np.bool_)
+    is_run[facts.occurrences.event] = True
+    run = nearest_marked(trace.nesting.parent, is_run)[table.event[made]].astype(np.int64)
+    end_ps = np.where(run >= 0, trace.ends(np.maximum(run, 0)), np.iinfo(np.int64).max - 1)
     op = _op_of(facts, table, of_framework_op, made, run)
     known = op >= 0
     made, run, end_ps, op = made[known], run[known], end_ps[known], op[known]
@@ -267,26 +268,18 @@ def captured_memory(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
     }
 
 
-def _around(facts: Facts, table: Snapshots, made: Int64) -> tuple[Int64, Int64]:
-    """For each allocation the event of the execution that it lies in (-1 for none), and when that ends."""
-    trace = facts.trace
-    is_run = np.zeros(trace.n_events, np.bool_)
-    is_run[facts.occurrences.event] = True
-    run = nearest_marked(trace.nesting.parent, is_run)[table.event[made]].astype(np.int64)
-    end_ps = np.where(run >= 0, trace.ends(np.maximum(run, 0)), np.iinfo(np.int64).max - 1)
-    return run, end_ps
+def _op_named(facts: Facts, of_framework_op: Int32, texts: Sequence[str]) -> Int32:
+    """The first op that each text of the allocator names, -1 for none."""
+    pairs = zip(facts.op_shares.name, of_framework_op.tolist(), strict=True)
+    number = {name: op for name, op in reversed(list(pairs)) if op >= 0}
+    return np.array([number.get(name, -1) for name in parse_op_names(texts).name], np.int32)
 
 
 def _op_of(facts: Facts, table: Snapshots, of_framework_op: Int32, made: Int64, run: Int64) -> Int32:
     """The op of each allocation: the one that it names, else the one that ran around it; -1 for none."""
-    shares = facts.op_shares
-    number: dict[str, int] = {}
-    for name, op in zip(shares.name, of_framework_op.tolist(), strict=True):
-        if op >= 0:
-            number.setdefault(name, op)
     ids, code = np.unique(table.op[made], return_inverse=True)
-    parsed = parse_op_names([facts.memory.strings[i] if i >= 0 else "" for i in ids.tolist()])
-    named = np.array([number.get(name, -1) for name in parsed.name], np.int32)[code.reshape(-1)]
+    texts = [facts.memory.strings[i] if i >= 0 else "" for i in ids.tolist()]
+    named = _op_named(facts, of_framework_op, texts)[code.reshape(-1)]
     dominant = np.append(of_framework_op, np.int32(-1))[facts.event_op[np.maximum(run, 0)]]
     return np.where(named >= 0, named, np.where(run >= 0, dominant, -1)).astype(np.int32)
 
@@ -323,8 +316,7 @@ def captured_times(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
     keys, m = dense_codes(op, step[first][group], plane[first][group])
     row = first_of(keys, m)
     at = first[group[row]]
-    several = len({one.host for one in trace.planes}) > 1
-    names = np.array([f"{one.host}{one.name}" if several else one.name for one in trace.planes], np.object_)
+    names = np.array(plane_labels(trace), np.object_)
     is_device = runs.is_device[runs.op[at]]
     return {
         "op": op[row],
@@ -447,12 +439,9 @@ def _total_costs(facts: Facts, of_framework_op: Int32) -> Costs:
 
 def _allocated(facts: Facts, of_framework_op: Int32) -> pd.DataFrame:
     used = facts.memory_by_op
-    number: dict[str, int] = {}
-    for name, op in zip(facts.op_shares.name, of_framework_op.tolist(), strict=True):
-        if op >= 0:
-            number.setdefault(name, op)
-    at = np.array([number.get(name, -1) for name in parse_op_names(used.name).name], np.int64)
-    every = pd.DataFrame({"op": at, "requested_bytes": used.allocated_bytes})
+    every = pd.DataFrame(
+        {"op": _op_named(facts, of_framework_op, used.name).astype(np.int64), "requested_bytes": used.allocated_bytes}
+    )
     known = every[(every["op"] >= 0) & (every["requested_bytes"] > 0)].reset_index(drop=True)
     return known.assign(step=-1, time_us=0, peak_bytes=0, residual_bytes=0, in_use_bytes=0)
 

@@ -536,7 +536,12 @@ def compute_shown_structure(graph: OpGraph, of_framework_op: np.ndarray, *, most
     rest = _rest(nodes.loc[~kept], scopes)
     number = np.full(len(graph.ops) + 1, -1)  # the last entry is what row -1 finds
     number[op[kept]] = np.arange(int(kept.sum()))
-    edges, n_edges = _edges(graph, number)
+    inputs = graph.inputs.loc[graph.inputs["op"] != graph.inputs["source"]]
+    n = (inputs["source_output"] >= 0).groupby([inputs["source"], inputs["op"]], sort=True).sum()
+    pairs = n.rename("n").reset_index()
+    shown = pairs.assign(source=number[pairs["source"].to_numpy(np.int64)], op=number[pairs["op"].to_numpy(np.int64)])
+    shown = shown.loc[(shown["source"] >= 0) & (shown["op"] >= 0)].head(MOST_EDGES)
+    edges, n_edges = shown.astype("int64").reset_index(drop=True), len(pairs)
     return ShownStructure(
         ops=pd.concat([named, rest], ignore_index=True) if len(rest) else named,
         scopes=scopes,
@@ -650,13 +655,3 @@ def _frames(graph: OpGraph, op: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
             row_of[frame] = known[key]
     frames = pd.DataFrame(rows, columns=["file", "line", "function", "text", "parent"])
     return frames, np.array([row_of[frame] for frame in innermost.tolist()], np.int64)
-
-
-def _edges(graph: OpGraph, number: np.ndarray) -> tuple[pd.DataFrame, int]:
-    """Edges between named ops, one for all tensors from one op to another, and how many such there are in the graph."""
-    inputs = graph.inputs.loc[graph.inputs["op"] != graph.inputs["source"]]
-    n = (inputs["source_output"] >= 0).groupby([inputs["source"], inputs["op"]], sort=True).sum()
-    pairs = n.rename("n").reset_index()
-    shown = pairs.assign(source=number[pairs["source"].to_numpy(np.int64)], op=number[pairs["op"].to_numpy(np.int64)])
-    shown = shown.loc[(shown["source"] >= 0) & (shown["op"] >= 0)].head(MOST_EDGES)
-    return shown.astype("int64").reset_index(drop=True), len(pairs)

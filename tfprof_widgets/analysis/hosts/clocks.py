@@ -60,7 +60,8 @@ def _offsets(frame: pd.DataFrame, rows: Sequence[Int64]) -> list[int]:
     start = frame["start_ps"].to_numpy(np.int64)
     duration = frame["duration_ps"].to_numpy(np.int64)
     end = start + duration
-    number = _numbers(frame)
+    number = pd.factorize(frame["name"])[0].astype(np.int64)
+    number[(frame["source"] != "marker").to_numpy(np.bool_)] = -1
     waits = frame["device_collectives_ms"].to_numpy(np.float64) > 0
     chief = min(rows, key=lambda own: int(end[own].max() - start[own].min()))
     offsets = []
@@ -78,13 +79,6 @@ def _offsets(frame: pd.DataFrame, rows: Sequence[Int64]) -> list[int]:
                 offset = named
         offsets.append(offset)
     return offsets
-
-
-def _numbers(frame: pd.DataFrame) -> Int64:
-    """A code for each marked step, equal where the names are; -1 for what nobody marked."""
-    code = pd.factorize(frame["name"])[0].astype(np.int64)
-    code[(frame["source"] != "marker").to_numpy(np.bool_)] = -1
-    return code
 
 
 def _pairs(own: Int64, chief: Int64, offset: int) -> tuple[Int64, Int64]:

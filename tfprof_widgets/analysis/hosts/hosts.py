@@ -15,7 +15,7 @@ from ...trace.capture_facts import known_name
 from ...trace.trace import Plane, StatKind, Trace
 from ..common import PS_PER_MS, Stretches, host_of_plane, hosts_of, typed_table
 from ..events import Framework, framework_of, is_of_torch
-from ..names import OpCategory, OpNames, by_ends
+from ..names import OpCategory, by_ends
 from ..steps.spans import on_stream
 from ..summaries import united
 from ..tables import table
@@ -252,7 +252,7 @@ def _serving_ratio(trace: Trace, of_plane: Int64, n_hosts: int) -> Float64:
     """Of the op time of each host the part of ops on variables."""
     if SERVED_CALL not in trace.string_ids:
         return np.zeros(n_hosts, np.float64)
-    kind = by_ends(trace, _serving_kinds, np.uint8)[trace.name_id]
+    kind = by_ends(trace, _serving_kind, np.uint8)[trace.name_id]
     rows = np.flatnonzero((kind > 0) & trace.on_planes([plane.is_host for plane in trace.planes]))
     host, time = of_plane[trace.plane_id[rows]], trace.nesting.self_ps[rows].astype(np.float64)
     every = np.bincount(host, weights=time, minlength=n_hosts)
@@ -260,20 +260,17 @@ def _serving_ratio(trace: Trace, of_plane: Int64, n_hosts: int) -> Float64:
     return np.where(every > 0, serving / np.maximum(every, 1.0), 0.0)
 
 
-def _serving_kinds(names: list[str], parsed: OpNames) -> list[int]:
+def _serving_kind(name: str, category: int, kind: str) -> int:
     """0 for what is no op, 1 for an op, 2 for one on variables."""
-    kinds = []
-    for name, category, kind in zip(names, parsed.category.tolist(), parsed.type, strict=True):
-        is_op = category == OpCategory.TENSORFLOW and ":" in name
-        kinds.append(int(is_op) + int(is_op and _SERVING.fullmatch(kind) is not None))
-    return kinds
+    is_op = category == OpCategory.TENSORFLOW and ":" in name
+    return int(is_op) + int(is_op and _SERVING.fullmatch(kind) is not None)
 
 
 def _tasks(trace: Trace, of_plane: Int64, hosts: tuple[str, ...]) -> list[str]:
     """The task that each host is: its own name, or who its tensors are sent by."""
     tasks = [host if host.startswith("/job:") else "" for host in hosts]
     sends = trace.keyed_stats("key")
-    is_send = by_ends(trace, lambda names, _: [name.endswith(":_Send") for name in names], np.bool_)
+    is_send = by_ends(trace, lambda name, *_: name.endswith(":_Send"))
     kept = is_send[trace.name_id[sends.event]] & (sends.kind == StatKind.STRING)
     found, first = np.unique(of_plane[trace.plane_id[sends.event[kept]]], return_index=True)
     for host, text in zip(found.tolist(), sends.bits[kept][first].tolist(), strict=True):  # one turn per host

@@ -141,7 +141,10 @@ def compute_workers(steps: Steps, facts: Sequence[HostFacts], communication: Cal
     rows = np.stack(aligned, axis=1).reshape(-1) if n_steps else np.empty(0, np.int64)
     n_left_out = sum(len(of_host[candidates[host]]) for host in hosts) - len(rows)
     used = tuple(hosts) if n_steps else ()
-    waits = len(used) > 1 and _is_joint(communication(), used)
+    waits = len(used) > 1
+    if waits:  # whether any takes part in an exchange in which all wait for the last
+        exchanges = communication()
+        waits = bool((exchanges["kind"].isin(_JOINT) & exchanges["host"].isin(used)).any())
     return Workers(
         frame=_frame(frame.iloc[rows], n_steps),
         hosts=used,
@@ -156,11 +159,6 @@ def compute_workers(steps: Steps, facts: Sequence[HostFacts], communication: Cal
             coordinators, servers, left_out, n_left_out, n_steps, any_device=any(one.has_accelerator for one in facts)
         ),
     )
-
-
-def _is_joint(communication: pd.DataFrame, hosts: tuple[str, ...]) -> bool:
-    """Whether any of the hosts takes part in an exchange in which all wait for the last."""
-    return bool((communication["kind"].isin(_JOINT) & communication["host"].isin(hosts)).any())
 
 
 def _clocks(hosts: tuple[str, ...], rows: pd.DataFrame) -> ClockShifts:
@@ -357,9 +355,7 @@ _WAITED_FOR = "_Recv"
 def compute_communication(trace: Trace, steps: TracedSteps) -> pd.DataFrame:
     """Sum up the exchanges of each host; exposed is what no op of a step, or on a device no other kernel, computes beside."""
     spans = _spans(trace, steps)
-    if not len(spans["event"]):
-        return typed_table([], COMMUNICATION.types)
-    return _table(trace, steps, spans)
+    return typed_table([], COMMUNICATION.types) if not len(spans["event"]) else _table(trace, steps, spans)
 
 
 def _spans(trace: Trace, steps: TracedSteps) -> dict[str, Int64]:

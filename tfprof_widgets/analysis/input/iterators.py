@@ -104,7 +104,7 @@ def find_calls(trace: Trace) -> IteratorCalls:
     by `parent_id`, those of untaken elements to the call going on at their end (`is_extra_link`)."""
     is_host = trace.on_planes([plane.is_host for plane in trace.planes])
     event = np.flatnonzero(is_host & trace.has_stat("id"))
-    is_name = by_name(trace, lambda names: [name.startswith(PREFIX) for name in names], np.bool_, among=event)
+    is_name = by_name(trace, lambda name: name.startswith(PREFIX), among=event)
     event = event[is_name[trace.name_id[event]]]
     columns = _Columns(
         event=event,
@@ -115,7 +115,7 @@ def find_calls(trace: Trace) -> IteratorCalls:
         has_parent_key=trace.has_stat("parent_id")[event],
     )
     parent, is_extra = _link(trace, columns)
-    is_root = by_name(trace, lambda names: [is_root_name(name) for name in names], np.bool_, among=event)
+    is_root = by_name(trace, is_root_name, among=event)
     is_root = is_root[trace.name_id[event]]
     epoch = np.where(is_root, _epochs(trace, columns), 0)
     return IteratorCalls(

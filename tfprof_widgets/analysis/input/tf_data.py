@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -237,10 +238,7 @@ def _shuffle(params: Mapping[str, StatValue], place: Place) -> str:
 
 
 _BY_PARAMS: dict[str, Callable[[Mapping[str, StatValue], Place], str]] = {
-    "Map": lambda params, place: _map("Map", params, place),
-    "ParallelMap": lambda params, place: _map("ParallelMap", params, place),
-    "MapAndBatch": lambda params, place: _map("MapAndBatch", params, place),
-    "ParseExample": lambda params, place: _map("ParseExample", params, place),
+    **{name: partial(_map, name) for name in ("Map", "ParallelMap", "MapAndBatch", "ParseExample")},
     "Prefetch": _prefetch,
     "Batch": lambda _, place: _LARGE_BATCH if place.element_us >= COPIES_US else _BATCH,
     "PaddedBatch": lambda _, __: _PADDED_BATCH,
@@ -268,22 +266,15 @@ def pipeline_table(usage: Usage, iterators: pd.DataFrame) -> pd.DataFrame:
     found = np.flatnonzero(iterators["is_bottleneck"].to_numpy())
     bottleneck = np.full(n, -1, np.int64)
     bottleneck[of_node[found]] = found
-    latencies = _Latencies.of(usage)
+    latencies, n_counted, counted_ps = _latencies(usage)
     fill_ms = np.bincount(of_node, iterators["fill_time_ms"].to_numpy(np.float64), minlength=n)
-    figures = {"is_device": usage.nodes.is_device, **latencies.columns(), "fill_time_ms": fill_ms}
+    figures = {"is_device": usage.nodes.is_device, **latencies, "fill_time_ms": fill_ms}
     columns: dict[Hashable, Any] = {"id": range(n), "name": _names(usage), "host": usage.host}
     columns |= {name: column.tolist() for name, column in figures.items()}
     held_up = _HeldUp.of(iterators, of_node, n)
-    rows = zip(
-        (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)),
-        bottleneck.tolist(),
-        latencies.n_counted.tolist(),
-        latencies.counted_ps.tolist(),
-        strict=True,
-    )
-    told = [
-        pipeline | held_up.by(row, pipeline, n_counted, counted_ps) for pipeline, row, n_counted, counted_ps in rows
-    ]
+    pipelines = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    counted = (column.tolist() for column in (bottleneck, n_counted, counted_ps))
+    told = [one | held_up.by(row, one, n_calls, ps) for one, row, n_calls, ps in zip(pipelines, *counted, strict=True)]
     return pd.DataFrame(told, columns=list(PIPELINE_TYPES))
 
 
@@ -302,44 +293,29 @@ def _names(usage: Usage) -> list[str]:
     return [f"{kind}:{k}" for kind, k in zip(kinds, number.tolist(), strict=True)]
 
 
-@dataclass(frozen=True)
-class _Latencies:
-    """What the calls of the outermost iterator of each pipeline took."""
-
-    n_calls: Int64
-    n_slow: Int64
-    total_ps: Int64
-    min_ps: Int64
-    max_ps: Int64
-    n_counted: Int64
-    """How many of them count for the bottleneck, and how long those took."""
-    counted_ps: Int64
-
-    @classmethod
-    def of(cls, usage: Usage) -> _Latencies:
-        n, roots = usage.nodes.n_pipelines, np.flatnonzero(usage.is_root)
-        pipeline, took = usage.pipeline[roots], usage.duration_ps[roots]
-        shortest, longest = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
-        np.minimum.at(shortest, pipeline, took)
-        np.maximum.at(longest, pipeline, took)
-        counted, is_slow = usage.is_counted[roots], took > SLOW_CALL_PS
-        n_calls, n_slow, n_counted = (
-            np.bincount(part, minlength=n) for part in (pipeline, pipeline[is_slow], pipeline[counted])
-        )
-        total, of_counted = sum_by(pipeline, took, n), sum_by(pipeline[counted], took[counted], n)
-        return cls(n_calls, n_slow, total, np.where(n_calls, shortest, 0), longest, n_counted, of_counted)
-
-    def columns(self) -> dict[str, Int64 | Float64]:
-        return {
-            "n_calls": self.n_calls,
-            "n_slow_calls": self.n_slow,
-            "total_time_ms": self.total_ps / PS_PER_MS,
-            "avg_latency_us": self.total_ps // np.maximum(self.n_calls, 1) / PS_PER_US,
-            "min_latency_us": self.min_ps / PS_PER_US,
-            "max_latency_us": self.max_ps / PS_PER_US,
-            "startup_time_ms": (self.total_ps - self.counted_ps) / PS_PER_MS,
-            "steady_latency_us": self.counted_ps / np.maximum(self.n_counted, 1) / PS_PER_US,
-        }
+def _latencies(usage: Usage) -> tuple[dict[str, Int64 | Float64], Int64, Int64]:
+    """What the calls of each pipeline's outermost iterator took; how many count for the bottleneck, and how long those took."""
+    n, roots = usage.nodes.n_pipelines, np.flatnonzero(usage.is_root)
+    pipeline, took = usage.pipeline[roots], usage.duration_ps[roots]
+    shortest, longest = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
+    np.minimum.at(shortest, pipeline, took)
+    np.maximum.at(longest, pipeline, took)
+    counted, is_slow = usage.is_counted[roots], took > SLOW_CALL_PS
+    n_calls, n_slow, n_counted = (
+        np.bincount(part, minlength=n) for part in (pipeline, pipeline[is_slow], pipeline[counted])
+    )
+    total_ps, counted_ps = sum_by(pipeline, took, n), sum_by(pipeline[counted], took[counted], n)
+    columns: dict[str, Int64 | Float64] = {
+        "n_calls": n_calls,
+        "n_slow_calls": n_slow,
+        "total_time_ms": total_ps / PS_PER_MS,
+        "avg_latency_us": total_ps // np.maximum(n_calls, 1) / PS_PER_US,
+        "min_latency_us": np.where(n_calls, shortest, 0) / PS_PER_US,
+        "max_latency_us": longest / PS_PER_US,
+        "startup_time_ms": (total_ps - counted_ps) / PS_PER_MS,
+        "steady_latency_us": counted_ps / np.maximum(n_counted, 1) / PS_PER_US,
+    }
+    return columns, n_counted, counted_ps
 
 
 @dataclass(frozen=True)

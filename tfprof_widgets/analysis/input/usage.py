@@ -179,9 +179,16 @@ def find_usage(trace: Trace, calls: IteratorCalls, waits: Waits, nodes: Iterator
     node, is_root = nodes.node_of_call, calls.is_root
     pipeline = nodes.pipeline[node]
     start, duration = trace.start_ps[calls.event], trace.duration_ps[calls.event]
-    first = _is_first(calls.iterator, start, is_root)
+    roots = np.flatnonzero(is_root)
+    order = roots[np.argsort(start[roots], kind="stable")]
+    _, earliest = np.unique(calls.iterator[order], return_index=True)
+    first = np.zeros(len(calls.iterator), np.bool_)
+    first[order[earliest]] = True
     counts = is_root & ~first
-    fill = _fill_times(trace, calls, waits, nodes)
+    is_shuffle = by_name(trace, lambda name: base_name(short_name(name)) in _SHUFFLES, among=calls.event)
+    fetched = np.bincount(calls.parent[calls.parent >= 0], minlength=len(calls.event))
+    fills = is_shuffle[trace.name_id[calls.event]] & (fetched > 1)
+    fill = sum_by(nodes.node_of_call[fills], waits.window_ps[fills], len(nodes.parent))
     filled = sum_by(nodes.pipeline, fill, nodes.n_pipelines)
     counts |= is_root & _waits_for_first(pipeline, duration, is_root, counts, filled)[pipeline]
     hosts = [""] * nodes.n_pipelines
@@ -212,28 +219,6 @@ def _waits_for_first(pipeline: Int64, duration: Int64, is_root: Bool, is_later: 
     keeps_up = later[0] <= SLOW_CALL_PS * later[1]
     keeps_up &= (whole[0] > SLOW_CALL_PS * whole[1]) & (2 * filled < whole[0] - later[0])
     found: Bool = (later[0] == 0) | keeps_up
-    return found
-
-
-def _fill_times(trace: Trace, calls: IteratorCalls, waits: Waits, nodes: IteratorNodes) -> Int64:
-    """How long each shuffle was waited for in calls that fetched more than one element: those that fill its buffer."""
-    is_shuffle = by_name(trace, _are_shuffles, np.bool_, among=calls.event)
-    fetched = np.bincount(calls.parent[calls.parent >= 0], minlength=len(calls.event))
-    fills = is_shuffle[trace.name_id[calls.event]] & (fetched > 1)
-    return sum_by(nodes.node_of_call[fills], waits.window_ps[fills], len(nodes.parent))
-
-
-def _are_shuffles(names: list[str]) -> list[bool]:
-    return [base_name(short_name(name)) in _SHUFFLES for name in names]
-
-
-def _is_first(iterator: Int64, start_ps: Int64, is_root: Bool) -> Bool:
-    """Whether a call is the first root call of its iterator object."""
-    roots = np.flatnonzero(is_root)
-    order = roots[np.argsort(start_ps[roots], kind="stable")]
-    _, first = np.unique(iterator[order], return_index=True)
-    found = np.zeros(len(iterator), np.bool_)
-    found[order[first]] = True
     return found
 
 

@@ -6,6 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -156,6 +157,7 @@ def within_machine(snapshots: Snapshots, machine_bytes: int) -> Snapshots:
     return replace(snapshots, free_bytes=free, fragmentation_ratio=fragmentation)
 
 
+_STATE = ("stack_bytes", "heap_bytes", "free_bytes", "fragmentation_ratio")
 OF_DEVICE = "GPU_"
 """In the names of TensorFlow's allocators of GPUs."""
 
@@ -257,19 +259,9 @@ class MemoryProfile(MemoryTables):
             {
                 "time_ms": table.time_ps[rows] / PS_PER_MS,
                 "event": np.array(["allocation", "deallocation"], np.object_)[table.is_free[rows].astype(np.int8)],
-                "requested_bytes": table.requested_bytes[rows],
-                "allocation_bytes": table.allocation_bytes[rows],
-                "op": texts(table.op[rows], self.strings),
-                "step": self._steps_of(rows),
-                "region": texts(table.region[rows], self.strings),
-                "dtype": dtype_names(table.dtype[rows]),
-                "shape": texts(table.shape[rows], self.strings),
-                "in_use_bytes": table.in_use_bytes[rows],
-                "stack_bytes": table.stack_bytes[rows],
-                "heap_bytes": table.heap_bytes[rows],
-                "free_bytes": table.free_bytes[rows],
-                "fragmentation_ratio": table.fragmentation_ratio[rows],
-                "address": table.address[rows],
+                **{name: getattr(table, name)[rows] for name in ("requested_bytes", "allocation_bytes")},
+                **self._tensors(rows, self._steps_of(rows)),
+                **{name: getattr(table, name)[rows] for name in ("in_use_bytes", *_STATE, "address")},
                 "freed_at": np.where(freed_at >= 0, freed_at - rows.start, -1),
             }
         )
@@ -324,11 +316,7 @@ class MemoryProfile(MemoryTables):
         lifetime_ps = np.where(freed_at >= 0, table.time_ps[freed_at] - table.time_ps[at], np.nan)
         return pd.DataFrame(
             {
-                "op": texts(table.op[at], self.strings),
-                "step": self._steps_of(rows)[at - rows.start],
-                "region": texts(table.region[at], self.strings),
-                "dtype": dtype_names(table.dtype[at]),
-                "shape": texts(table.shape[at], self.strings),
+                **self._tensors(at, self._steps_of(rows)[at - rows.start]),
                 "allocation_bytes": table.allocation_bytes[at],
                 "allocated_at_ms": table.time_ps[at] / PS_PER_MS,
                 "freed_at_ms": freed_ms,
@@ -390,6 +378,12 @@ class MemoryProfile(MemoryTables):
         n_rows, has_steps = rows.stop - rows.start, len(self.step_spans) > 0
         step = self._steps_of(rows).astype(np.int64) if has_steps else np.full(n_rows, -1, np.int64)
         return unfreed_table(self.snapshots, rows, self.strings, self.step_spans, step, after_steps)
+
+    def _tensors(self, rows: slice | Int64, step: npt.NDArray[np.integer]) -> dict[str, Any]:
+        """What some snapshots are about, and their steps."""
+        table, strings = self.snapshots, self.strings
+        told = {"region": texts(table.region[rows], strings), "dtype": dtype_names(table.dtype[rows])}
+        return {"op": texts(table.op[rows], strings), "step": step, **told, "shape": texts(table.shape[rows], strings)}
 
     def _steps_of(self, rows: slice) -> npt.NDArray[np.integer]:
         """For each of some snapshots its row in the `steps` table; XProf's step id where no steps were given."""
@@ -510,7 +504,10 @@ def memory_by_op(memory: MemoryProfile, averaged: Bool | None = None) -> OpMemor
     allocator = memory.main_allocator
     rows = memory.snapshots.rows_of(allocator)
     peak = find_peak(table, rows).row
-    live = _live_at(table, rows, peak)
+    row = np.arange(len(table.event))
+    live: Bool = (row >= rows.start) & (row <= peak) & ~table.is_free
+    live &= (table.freed_at < 0) | (table.freed_at > peak)
+    live &= table.session_id == table.session_id[peak]
     counts = np.array([OF_DEVICE in name or OF_DEVICE not in allocator for name in table.allocators])
     made = ~table.is_free & counts[table.allocator_id]
     ids, code = unique_codes(table.op)
@@ -530,12 +527,3 @@ def memory_by_op(memory: MemoryProfile, averaged: Bool | None = None) -> OpMemor
         stack_bytes=int(table.stack_bytes[peak]),
         step_bytes=of_steps,
     )
-
-
-def _live_at(table: Snapshots, rows: slice, now: int) -> Bool:
-    """Which rows are allocations of one allocator that are in use just after row `now` of it."""
-    row = np.arange(len(table.event))
-    live: Bool = (row >= rows.start) & (row <= now) & ~table.is_free
-    live &= (table.freed_at < 0) | (table.freed_at > now)
-    live &= table.session_id == table.session_id[now]
-    return live

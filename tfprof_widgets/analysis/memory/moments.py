@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -307,12 +308,7 @@ def peak_table(snapshots: Snapshots, rows: slice, strings: tuple[str, ...]) -> p
     size = snapshots.allocation_bytes[row]
     heap = int(snapshots.heap_bytes[peak.row])
     unmapped = heap - int(size[~free].sum()) + int(size[free].sum()) - int(size[orphan].sum())
-    special = []
-    if unmapped > 0:
-        special.append(_special(OF_OTHER_STEPS, "persist/dynamic", unmapped))
-    stack = int(snapshots.stack_bytes[peak.row])
-    if stack > 0:
-        special.append(_special(STACK, STACK, stack))
+    special = {(OF_OTHER_STEPS, "persist/dynamic"): unmapped, (STACK, STACK): int(snapshots.stack_bytes[peak.row])}
     return _table(snapshots, np.sort(row[is_last & ~free]), strings, special)
 
 
@@ -330,35 +326,23 @@ def live_table(snapshots: Snapshots, rows: slice, strings: tuple[str, ...], *, a
     alive &= snapshots.session_id[seen] == snapshots.session_id[now]
     live = seen[alive]
     remainder = heap - int(snapshots.allocation_bytes[live].sum())
-    special = []
-    if remainder > 0:
-        special.append(_special(BEFORE_CAPTURE, "unknown", remainder))
-    if stack > 0:
-        special.append(_special(STACK, STACK, stack))
-    return _table(snapshots, live, strings, special)
-
-
-def _special(op: str, region: str, size: int) -> tuple[int, int, str, str, str, str]:
-    return size, size, op, region, "INVALID", "unknown"
+    return _table(snapshots, live, strings, {(BEFORE_CAPTURE, "unknown"): remainder, (STACK, STACK): stack})
 
 
 def _table(
-    snapshots: Snapshots, rows: Int64, strings: tuple[str, ...], special: list[tuple[int, int, str, str, str, str]]
+    snapshots: Snapshots, rows: Int64, strings: tuple[str, ...], special: Mapping[tuple[str, str], int]
 ) -> pd.DataFrame:
-    """Merge equal allocations, add the special rows, sort as XProf does: largest first, then by name; pandas only at the end."""
-    codes = (
-        snapshots.allocation_bytes[rows],
-        snapshots.requested_bytes[rows],
-        snapshots.op[rows],
-        snapshots.region[rows],
-        snapshots.dtype[rows],
-        snapshots.shape[rows],
-    )
+    """Merge equal allocations, add special rows, sort as XProf does: largest first, then by name; pandas only at the end.
+
+    `special` has bytes by op and region, of which there is a row where there are any.
+    """
+    codes = tuple(getattr(snapshots, name)[rows] for name in _GROUP)
     first, count = _distinct_rows(codes)
     size, requested, op, region, dtype, shape = (column[first] for column in codes)
     named = [texts(op, strings), texts(region, strings), dtype_names(dtype), texts(shape, strings)]
     merged = zip(size.tolist(), requested.tolist(), *(column.tolist() for column in named), count.tolist(), strict=True)
-    table = sorted([*merged, *((*row, 1) for row in special)], key=_largest_first)
+    more = [(size, size, *told, "INVALID", "unknown", 1) for told, size in special.items() if size > 0]
+    table = sorted([*merged, *more], key=_largest_first)
     columns = list(zip(*table, strict=True)) or [()] * (len(_GROUP) + 1)
     found = {
         name: _numbers(column) if name in _NUMBERS else np.array(column, np.object_)

@@ -97,7 +97,14 @@ def unit_of_name(kernel: str) -> ComputeUnit:
     small = kernel.lower()
     if not _NO_TENSOR_CORE.search(small):
         if "xmma_" in kernel:
-            return _xmma_unit(kernel, small)
+            types = "".join(_XMMA_TYPES.findall(kernel))
+            if not types:
+                return _tensor_unit(small)
+            if "tf32" in types:
+                return ComputeUnit.TENSOR_TF32
+            if "f64" in types:
+                return ComputeUnit.TENSOR_OTHER
+            return ComputeUnit.TENSOR_16 if re.search(r"f16|e\dm\d|[iu][48]", types) else ComputeUnit.VECTOR_32
         if (jet := _NVJET.search(kernel)) is not None:
             return _NVJET_TYPES.get(jet[1], ComputeUnit.TENSOR_16)
         if _TENSOR_CORE.search(small) or "tfloat32_t" in kernel:
@@ -107,18 +114,6 @@ def unit_of_name(kernel: str) -> ComputeUnit:
     if _SIXTEEN.search(small):
         return ComputeUnit.VECTOR_16
     return ComputeUnit.VECTOR_64 if SIXTY_FOUR.search(small) else ComputeUnit.UNKNOWN
-
-
-def _xmma_unit(kernel: str, small: str) -> ComputeUnit:
-    """Kernels `xmma` of cuDNN and cuBLAS say the types of their operands."""
-    types = "".join(_XMMA_TYPES.findall(kernel))
-    if not types:
-        return _tensor_unit(small)
-    if "tf32" in types:
-        return ComputeUnit.TENSOR_TF32
-    if "f64" in types:
-        return ComputeUnit.TENSOR_OTHER
-    return ComputeUnit.TENSOR_16 if re.search(r"f16|e\dm\d|[iu][48]", types) else ComputeUnit.VECTOR_32
 
 
 def _tensor_unit(small: str) -> ComputeUnit:
@@ -139,9 +134,7 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
     rows = rows[~_named(trace, rows, _NOT_COMPUTE)] if len(rows) else rows
     if not len(rows):
         return units
-    found = by_stem(trace, lambda names: [unit_of_name(name) for name in names], np.uint8, among=rows)[
-        trace.name_id[rows]
-    ]
+    found = by_stem(trace, unit_of_name, np.uint8, among=rows)[trace.name_id[rows]]
     unit = np.full(trace.n_events, -1, np.int64)
     unit[hlo.stream_event] = hlo.stream_unit
     instruction = np.append(hlo.units.instruction, -1)[unit[rows]]
@@ -164,7 +157,7 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
 
 def _named(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:
     """For some events whether their name, in small letters, holds the pattern."""
-    held = by_stem(trace, lambda names: [bool(pattern.search(name.lower())) for name in names], np.bool_, among=rows)
+    held = by_stem(trace, lambda name: bool(pattern.search(name.lower())), among=rows)
     return held[trace.name_id[rows]]
 
 
@@ -313,7 +306,7 @@ def eager_launches(trace: Trace, calls: Int64, launches: Launches) -> Launches:
 
 def _any_call(trace: Trace) -> Bool:
     """For each event whether it is the call of an eager op or of a function."""
-    is_any = by_ends(trace, lambda names, _: [name.startswith(_ANY_CALL) for name in names], np.bool_)
+    is_any = by_ends(trace, lambda name, *_: name.startswith(_ANY_CALL))
     return np.asarray(is_any[trace.name_id])
 
 
@@ -446,7 +439,10 @@ def op_occurrences(
     hlo = hlo or hlo_executions(trace, launches)
     units = kernel_units(trace, hlo) if units is None else units
     recorded = _host_rows(trace, hlo)
-    calls = _eager_calls(trace, recorded, hlo)
+    is_recorded = np.zeros(trace.n_events, np.bool_)
+    is_recorded[recorded[0][0]] = True
+    is_recorded[hlo.host_event] = True
+    calls = eager_calls(trace, is_recorded)
     enqueued = eager_launches(trace, calls, launches)
     calls = np.setdiff1d(calls, enqueued.call)
     host, host_names, host_types = _with_calls(trace, recorded, calls, calls)
@@ -562,13 +558,6 @@ def _host_rows(trace: Trace, hlo: HloExecutions) -> _Rows:
     types += [trace.strings[kind] for _, kind in pairs.tolist()]
     rows = np.flatnonzero(code >= 0)
     return _number(rows, code[rows], names, types)
-
-
-def _eager_calls(trace: Trace, ops: _Rows, hlo: HloExecutions) -> Int64:
-    is_recorded = np.zeros(trace.n_events, np.bool_)
-    is_recorded[ops[0][0]] = True
-    is_recorded[hlo.host_event] = True
-    return eager_calls(trace, is_recorded)
 
 
 def _with_calls(trace: Trace, ops: _Rows, rows: Int64, calls: Int64) -> _Rows:

@@ -161,7 +161,7 @@ class Kernels:
         rows = np.flatnonzero(is_inside if is_own is None else is_inside & is_own[trace.line_id[self.run_event]])
         ns = (np.minimum(end[rows], high_ps) - np.maximum(start[rows], low_ps)) // PS_PER_NS
         ran, code = np.unique(self.run_kernel[rows], return_inverse=True)
-        times = _times_of(code, ns, len(ran))
+        times = KernelTimes(*_summed(code, ns, len(ran)))
         order = np.argsort(-times.total_ns, kind="stable")
         columns = {**_time_columns(times, order), "rank": np.arange(1, len(ran) + 1)}
         place = np.argsort(order).astype(np.int32)
@@ -193,7 +193,7 @@ def compute_kernels(trace: Trace, occurrences: Occurrences, op_shares: OpShares,
         launch=launch_of[first],
         is_eligible=is_eligible[first],
         unit=unit[first],
-        times=_times_of(code, trace.duration_ps[rows] // PS_PER_NS, n),
+        times=KernelTimes(*_summed(code, trace.duration_ps[rows] // PS_PER_NS, n)),
     )
     frame, order = kernel_table(kinds)
     place = np.empty(n, np.int32)
@@ -248,18 +248,7 @@ def kernel_sums(trace: Trace, kernels: Kernels, counted: Bool | None = None) -> 
     host, kernel = of_line[trace.line_id[event]], kernels.run_kernel[rows].astype(np.int64)
     code, n = dense_codes(host, kernel)
     first = first_of(code, n)
-    duration = trace.duration_ps[event]
-    shortest, longest = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
-    np.minimum.at(shortest, code, duration)
-    np.maximum.at(longest, code, duration)
-    return KernelSums(
-        host=host[first],
-        kernel=kernel[first],
-        count=np.bincount(code, minlength=n).astype(np.int64),
-        total_ps=sum_by(code, duration, n),
-        min_ps=shortest,
-        max_ps=longest,
-    )
+    return KernelSums(host[first], kernel[first], *_summed(code, trace.duration_ps[event], n))
 
 
 def kernel_table(kinds: KernelKinds) -> tuple[pd.DataFrame, Int64]:
@@ -349,12 +338,12 @@ def _said(launches: Sequence[Launch]) -> dict[str, npt.NDArray[Any]]:
     }
 
 
-def _times_of(code: Int64, duration_ns: Int64, n: int) -> KernelTimes:
+def _summed(code: Int64, duration: Int64, n: int) -> tuple[Int64, Int64, Int64, Int64]:
+    """Number, sum, minimum and maximum of the durations of each code."""
     shortest, longest = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
-    np.minimum.at(shortest, code, duration_ns)
-    np.maximum.at(longest, code, duration_ns)
-    count = np.bincount(code, minlength=n).astype(np.int64)
-    return KernelTimes(count, sum_by(code, duration_ns, n), shortest, longest)
+    np.minimum.at(shortest, code, duration)
+    np.maximum.at(longest, code, duration)
+    return np.bincount(code, minlength=n).astype(np.int64), sum_by(code, duration, n), shortest, longest
 
 
 def _time_columns(times: KernelTimes, order: Int64) -> dict[str, npt.NDArray[Any]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -363,7 +364,7 @@ def compute_tf_functions(trace: Trace) -> pd.DataFrame:
     np.maximum.at(count, function, trace.int_stat("tracing_count")[rows])
     columns = {
         "function": np.array([trace.strings[i] for i in names.tolist()], np.object_),
-        "compiler": np.array([*map(_compiler, is_compiled_by.tolist())], np.object_),
+        "compiler": np.array([_compiler(compress(_COMPILERS, used)) for used in is_compiled_by.tolist()], np.object_),
         "tracing_count": count,
         **{f"{name}_calls": calls[:, i] for i, name in enumerate(_MODES)},
         "self_time_ms": whole / PS_PER_MS,
@@ -381,8 +382,9 @@ def _mode(text: str) -> tuple[str, str]:
     return mode, {"xla": "xla", "nonXla": "other"}.get(compiler, "")
 
 
-def _compiler(is_used: Sequence[bool]) -> str:
-    found = [name for name, used in zip(_COMPILERS, is_used, strict=True) if name and used]
+def _compiler(kinds: Iterable[str]) -> str:
+    """What those that are known have in common."""
+    found = {kind for kind in kinds if kind}
     return "mixed" if len(found) > 1 else "".join(found)
 
 
@@ -403,13 +405,8 @@ def merge_tf_functions(every: pd.DataFrame) -> pd.DataFrame:
     frame = every.drop(columns=OWNER)
     sums = {name: "sum" for name in frame.columns if name.endswith(("_calls", "_time_ms"))}
     found = frame.groupby("function", sort=True, as_index=False).agg(
-        {"compiler": _common_compiler, "tracing_count": "max", **sums}
+        {"compiler": _compiler, "tracing_count": "max", **sums}
     )
     found["expensive_ratio"] = found["expensive_time_ms"] / found["self_time_ms"].where(found["self_time_ms"] > 0, 1)
     found = found[list(frame.columns)].astype(frame.dtypes.to_dict())
     return found.sort_values("expensive_time_ms", ascending=False, kind="stable").reset_index(drop=True)
-
-
-def _common_compiler(kinds: pd.Series[str]) -> str:
-    found = {kind for kind in kinds.tolist() if kind}
-    return "mixed" if len(found) > 1 else "".join(found)

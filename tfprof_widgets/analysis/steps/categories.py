@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...trace.arrays import Bool, Int32, Int64, SmallInt, UInt8
+from ...trace.arrays import Bool, Int64, SmallInt, UInt8
 from ...trace.stats import ranges
 from ...trace.trace import StatKind, Trace
 from ..common import moments_of
 from ..events import compute_launches, find_exchanges, innermost, nearest_marked
 from ..grouping import within_data
-from ..names import OpCategory, OpNames, by_ends
+from ..names import OpCategory, by_ends
 from .spans import Pieces, SpanType, StepTable, on_host, resolve, sessions_with_device
 
 STEP_CATEGORIES = (
@@ -123,7 +123,7 @@ def launch_pieces(trace: Trace, types: UInt8, member: SmallInt) -> tuple[Int64, 
     if not launches.any():
         none = np.empty(0, np.int64)
         return none, none, none
-    is_op = by_ends(trace, lambda _, parsed: parsed.category == OpCategory.TENSORFLOW, np.bool_)
+    is_op = by_ends(trace, lambda _, category, *__: category == OpCategory.TENSORFLOW)
     on_cpu = (types == SpanType.HOST_COMPUTE) & (member >= 0) & is_op[trace.name_id] & ~launches_below(trace)
     event, start, end = innermost(trace, launches | on_cpu)
     kept = launches[event]
@@ -162,7 +162,7 @@ def host_parts(trace: Trace, types: UInt8) -> UInt8:
     """The `Part` of each host event, `NONE` if unknown: an op around a driver call launches, others compute."""
     parts = np.full(trace.n_events, NONE, np.uint8)
     host = on_host(trace)
-    parts[host] = by_ends(trace, _parts, np.uint8)[trace.name_id[host]]
+    parts[host] = by_ends(trace, _part, np.uint8)[trace.name_id[host]]
     with_device = sessions_with_device(trace)[trace.session_id]
     parts[(parts == Part.SYNC) & ~with_device] = NONE
     is_op = (parts == Part.HOST_COMPUTE) | (host & trace.has_stat("hlo_op") & ~with_device)
@@ -180,11 +180,7 @@ def host_parts(trace: Trace, types: UInt8) -> UInt8:
     return parts
 
 
-def _parts(names: list[str], parsed: OpNames) -> list[int]:
-    return [_part(name, category) for name, category in zip(names, parsed.category.tolist(), strict=True)]
-
-
-def _part(name: str, category: int) -> int:
+def _part(name: str, category: int, _: str) -> int:
     if name.startswith(_EXECUTOR):
         return Part.DISPATCH
     if _CHECKPOINT.match(name):
@@ -225,7 +221,7 @@ def tracing(trace: Trace) -> Tracing:
 
 def _eager_kernels(trace: Trace) -> Bool:
     """For each event whether it runs the kernel of an eager call of an op, not of a function."""
-    name = by_ends(trace, lambda names, _: [one.startswith("KernelAndDevice") for one in names], np.bool_)
+    name = by_ends(trace, lambda name, *_: name.startswith("KernelAndDevice"))
     runs = name[trace.name_id]
     if not runs.any():
         return np.zeros(trace.n_events, np.bool_)
@@ -377,15 +373,10 @@ def exchange_pieces(trace: Trace, types: UInt8, table: StepTable) -> tuple[Int64
 def computes_on_host(trace: Trace, types: UInt8) -> Bool:
     """For each event whether it is an op that computes on a host: no exchange, and no call of the runtime."""
     host = on_host(trace)
-    is_op = by_ends(trace, _are_ops, np.bool_)
+    # Without a type, as in `dense/MatMul:MatMul`, every call of the runtime would be an op.
+    is_op = by_ends(trace, lambda name, category, _: category == OpCategory.TENSORFLOW and ":" in name)
     found: Bool = (types == SpanType.HOST_COMPUTE) & is_op[trace.name_id] & host
     return found
-
-
-def _are_ops(names: list[str], parsed: OpNames) -> list[bool]:
-    """Names with a type, `dense/MatMul:MatMul`: without one, every call of the runtime would be an op."""
-    kinds = zip(names, parsed.category.tolist(), strict=True)
-    return [one == OpCategory.TENSORFLOW and ":" in name for name, one in kinds]
 
 
 _TENSOR_CORE = re.compile(r"/device:TPU:\d+")
@@ -451,15 +442,10 @@ def _categories(trace: Trace) -> Iterator[str]:
     )
     text = np.full(len(trace.display_name_id), -1, np.int64)
     text[np.searchsorted(trace.metadata_stat_offsets, rows, side="right") - 1] = trace.metadata_stat_bits[rows]
-    names = _metadata_names(trace)
-    for category, name in zip(text.tolist(), names.tolist(), strict=True):
-        yield trace.strings[category] if category >= 0 else _opcode(trace.strings[name] if name >= 0 else "")
-
-
-def _metadata_names(trace: Trace) -> Int32:
     names = np.full(len(trace.display_name_id), -1, np.int32)
     names[trace.metadata_id] = trace.name_id
-    return names
+    for category, name in zip(text.tolist(), names.tolist(), strict=True):
+        yield trace.strings[category] if category >= 0 else _opcode(trace.strings[name] if name >= 0 else "")
 
 
 def _opcode(name: str) -> str:

@@ -63,7 +63,7 @@ def served_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTab
 def _functions(trace: Trace, root: Int64) -> Int64:
     """For each call the name of the event that tells its function, -1 where that began before the capture."""
     function = np.full(len(root), -1, np.int64)
-    is_call = by_ends(trace, lambda names, _: [name.startswith(_CALLS) for name in names], np.bool_)
+    is_call = by_ends(trace, lambda name, *_: name.startswith(_CALLS))
     at = trace.nesting.parent[root].astype(np.int64)
     while (open_ := (at >= 0) & (function < 0)).any():  # bounded by the depth of nesting
         named = open_ & is_call[trace.name_id[at]]
@@ -101,7 +101,11 @@ def marked_steps(trace: Trace, grouping: Grouping, *, sessions: Bool, counts_lef
     later = np.maximum(end, _ends_of_programs(trace, grouping))
     queues[session[chosen[later[chosen] > end[chosen]]]] = True
     start, end = _without_overlap(start, later, session, chosen, queues), later
-    is_complete = _has_its_device_work(session, has_device, chosen)
+    is_complete = np.ones(len(chosen), np.bool_)
+    for index in np.unique(session[chosen]).tolist():  # bounded by the number of sessions
+        own = session[chosen] == index
+        if has_device[chosen[own]].mean() > 0.5:
+            is_complete[own] = has_device[chosen[own]]
     return StepTable.of_groups(grouping, chosen, start[chosen], end[chosen], is_complete=is_complete)
 
 
@@ -135,16 +139,6 @@ def _without_overlap(start: Int64, end: Int64, session: Int64, chosen: Int64, wi
     return start
 
 
-def _has_its_device_work(session: Int64, has_device: Bool, chosen: Int64) -> Bool:
-    """False for a step without device work where most steps of its session have some: it lies outside of the capture."""
-    complete = np.ones(len(chosen), np.bool_)
-    for index in np.unique(session[chosen]).tolist():  # bounded by the number of sessions
-        own = session[chosen] == index
-        if has_device[chosen[own]].mean() > 0.5:
-            complete[own] = has_device[chosen[own]]
-    return complete
-
-
 _EAGER_FETCH = "EagerLocalExecute: IteratorGetNext"
 _REDUCE_FETCH = "ReduceIterator::Root"
 _MIN_SHARE = 0.3
@@ -176,10 +170,7 @@ def find_loops(trace: Trace, session: int) -> list[Loop]:
     n_calls = len(function.rows) if function else 0
     if sum(len(loop.rows) for loop in reductions) > n_calls:
         return reductions
-    fetch = (
-        inside
-        & by_ends(trace, lambda names, _: [name.startswith(_EAGER_FETCH) for name in names], np.bool_)[trace.name_id]
-    )
+    fetch = inside & by_ends(trace, lambda name, *_: name.startswith(_EAGER_FETCH))[trace.name_id]
     if function is not None:
         fetches = np.flatnonzero(fetch & (trace.line_id == function.line))
         # Whether the calls take most of a repetition; of medians, so that a pause between epochs does not count

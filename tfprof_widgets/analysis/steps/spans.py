@@ -18,7 +18,7 @@ from ...trace.trace import Trace, small_int
 from ..common import PS_PER_MS, Stretches, milliseconds, moments_of, plural, same_key, sum_by
 from ..events import is_collective, nearest_marked, sends_to_other_tasks
 from ..grouping import Grouping, in_16_bits
-from ..names import COMPILATION, OpCategory, OpNames, by_ends
+from ..names import COMPILATION, OpCategory, by_ends
 
 
 class SpanType(IntEnum):
@@ -83,17 +83,15 @@ def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
     `MemcpyH2D` and kin are copies (D1), bfloat16 is 16-bit (D9), not the name alone decides (D13), exchanges count."""
     host, stream = on_host(trace), on_stream(trace)
     types = np.full(trace.n_events, SpanType.NONE, np.uint8)
-    types[host] = by_ends(trace, _host_types, np.uint8)[trace.name_id[host]]
+    types[host] = by_ends(trace, _host_type, np.uint8)[trace.name_id[host]]
     types[sends_to_other_tasks(trace)] = SpanType.COLLECTIVES
     with_device = sessions_with_device(trace)
     if with_device.any():
-        is_process = by_ends(
-            trace, lambda names, _: [n.lower().startswith("executorstate::process") for n in names], np.bool_
-        )
+        is_process = by_ends(trace, lambda name, *_: name.lower().startswith("executorstate::process"))
         has_correlation = trace.has_stat("correlation_id")
         launches = host & with_device[trace.session_id] & (has_correlation | is_process[trace.name_id])
         types[launches & np.isin(types, (SpanType.HOST_COMPUTE, SpanType.WAIT_INPUT))] = SpanType.KERNEL_LAUNCH
-        kinds = by_ends(trace, _device_types, np.uint8)[trace.name_id]
+        kinds = by_ends(trace, _device_type, np.uint8)[trace.name_id]
         other = np.flatnonzero(stream & trace.names_matching(("MemcpyOther",)))
         texts, place = np.unique(trace.string_stat("memcpy_details")[other], return_inverse=True)
         ends = ("".join(_OF_HOST.findall(trace.strings[text] if text >= 0 else "")) for text in texts.tolist())
@@ -107,11 +105,7 @@ def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
     return types
 
 
-def _host_types(names: list[str], parsed: OpNames) -> list[SpanType]:
-    return [_host_type(name, category) for name, category in zip(names, parsed.category.tolist(), strict=True)]
-
-
-def _host_type(name: str, category: int) -> SpanType:
+def _host_type(name: str, category: int, _: str) -> SpanType:
     if name.startswith(_NOT_COMPUTE):
         return SpanType.NONE
     if category == OpCategory.MEMCPY_HTOD or (category and name.rpartition(":")[2].startswith("InfeedEnqueue")):
@@ -126,7 +120,7 @@ def _host_type(name: str, category: int) -> SpanType:
     return SpanType.COMPILE if name.startswith(_TRACE) or COMPILATION.match(name) else SpanType.HOST_COMPUTE
 
 
-def _device_type(name: str, category: int) -> SpanType:
+def _device_type(name: str, category: int, _: str) -> SpanType:
     if category in _PARSED_COPIES:
         return _PARSED_COPIES[OpCategory(category)]
     low = name[:9].lower()
@@ -135,10 +129,6 @@ def _device_type(name: str, category: int) -> SpanType:
     if low.startswith("nccl"):
         return SpanType.COLLECTIVES
     return SpanType.COMPUTE_32
-
-
-def _device_types(names: list[str], parsed: OpNames) -> list[SpanType]:
-    return [_device_type(name, category) for name, category in zip(names, parsed.category.tolist(), strict=True)]
 
 
 def _root_stages(trace: Trace, host: Bool) -> Bool:
@@ -163,7 +153,7 @@ def _root_stages(trace: Trace, host: Bool) -> Bool:
 
 def _is_named_marker(trace: Trace) -> Bool:
     """Names that mark a step by convention, here as in XProf also a `tf.function` called `train_step`."""
-    named = by_ends(trace, lambda names, _: [n.startswith(_MARKERS) and "/" not in n for n in names], np.bool_)
+    named = by_ends(trace, lambda name, *_: name.startswith(_MARKERS) and "/" not in name)
     return np.asarray(named[trace.name_id])
 
 

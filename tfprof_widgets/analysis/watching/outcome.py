@@ -152,11 +152,7 @@ class StepBins:
         self._reread = reread
         self._most = max_bins
         self._sums = {name: np.zeros(max_bins) for name in _SUMS}
-        self._min, self._max, self._p95 = (
-            np.full(max_bins, np.inf),
-            np.full(max_bins, -np.inf),
-            np.full(max_bins, np.nan),
-        )
+        self._min, self._max, self._p95 = (np.full(max_bins, value) for value in (np.inf, -np.inf, np.nan))
         self._first_number, self._first_row = np.zeros(max_bins, np.int64), np.zeros(max_bins, np.int64)
         self._first_ns = np.zeros(max_bins, np.int64)
         self._waits_for_p95 = np.zeros(max_bins, np.bool_)
@@ -239,10 +235,8 @@ class StepBins:
         for values in self._sums.values():
             values[:half] = values[0::2] + values[1::2]
             values[half:] = 0.0
-        self._min[:half], self._max[:half] = (
-            self._min.reshape(half, 2).min(axis=1),
-            self._max.reshape(half, 2).max(axis=1),
-        )
+        self._min[:half] = np.minimum(self._min[0::2], self._min[1::2])
+        self._max[:half] = np.maximum(self._max[0::2], self._max[1::2])
         self._min[half:], self._max[half:] = np.inf, -np.inf
         for first in (self._first_number, self._first_ns, self._first_row):
             first[:half] = first[0::2].copy()

@@ -189,7 +189,10 @@ class Phases:
         rows = level.rows.last(LOOKED_BACK)
         is_short = n_seen == SHORT
         if is_short:
-            rows = self._with_unusual(rows)
+            unusual = self._unusual.last()
+            is_among = (unusual["ordinal"] > rows["ordinal"][0]) & (unusual["ordinal"] < rows["ordinal"][-1])
+            found: Rows = np.sort(np.concatenate([rows, unusual[is_among]]), order="ordinal")
+            rows = found
         values = known_or_usual(rows[column])
         if is_short:
             low, high = _low_and_high(level.rows.last(), column)
@@ -225,13 +228,6 @@ class Phases:
             for name in ("first_ordinal", "first_number", "began_ns", "before", "mean_before", "notes"):
                 setattr(phase, name, getattr(former, name))
         self.open.append(phase)
-
-    def _with_unusual(self, rows: Rows) -> Rows:
-        """Rows of a level with the steps among them that show no change of pace."""
-        unusual = self._unusual.last()
-        is_among = (unusual["ordinal"] > rows["ordinal"][0]) & (unusual["ordinal"] < rows["ordinal"][-1])
-        found: Rows = np.sort(np.concatenate([rows, unusual[is_among]]), order="ordinal")
-        return found
 
     def _end_all(self, has_ended: Callable[[Phase], Any]) -> None:
         """End the stretches that have, from the innermost on."""
@@ -331,7 +327,12 @@ class Drift:
             int(rows["number"][0]), int(rows["number"][-1]), int(rows["start_ns"][0]), mean_ms, pace_of(rows)
         )
         if self.is_open:
-            self._go_on(latest)
+            assert self.before is not None and self.latest is not None
+            if latest.mean_ms < (self.before.mean_ms + self.latest.mean_ms) / 2:
+                self.is_open, self.last_number = False, latest.first_number
+                self._begin_with(latest)
+            elif latest.mean_ms > self.latest.mean_ms:
+                self.latest = latest
         else:
             self._compare(latest, level.usual.block_sd)
 
@@ -339,7 +340,11 @@ class Drift:
         if self.fastest is None or latest.mean_ms < self.fastest.mean_ms:
             self._begin_with(latest)
             return
-        self._keep(latest)
+        self._n_seen += 1
+        if self._n_seen % self._every == 0:
+            self._since.append(latest)
+        if len(self._since) > _MOST_KEPT:
+            self._since, self._every = self._since[1::2], 2 * self._every
         low = self.fastest.mean_ms
         rise = latest.mean_ms - low
         sd = block_sd / (N_STEPS / BLOCK) ** 0.5
@@ -359,18 +364,3 @@ class Drift:
 
     def _begin_with(self, fastest: Stretch) -> None:
         self.fastest, self._since, self._every, self._n_seen = fastest, [], 1, 0
-
-    def _go_on(self, latest: Stretch) -> None:
-        assert self.before is not None and self.latest is not None
-        if latest.mean_ms < (self.before.mean_ms + self.latest.mean_ms) / 2:
-            self.is_open, self.last_number = False, latest.first_number
-            self._begin_with(latest)
-        elif latest.mean_ms > self.latest.mean_ms:
-            self.latest = latest
-
-    def _keep(self, stretch: Stretch) -> None:
-        self._n_seen += 1
-        if self._n_seen % self._every == 0:
-            self._since.append(stretch)
-        if len(self._since) > _MOST_KEPT:
-            self._since, self._every = self._since[1::2], 2 * self._every

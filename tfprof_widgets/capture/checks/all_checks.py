@@ -104,18 +104,11 @@ def missing_extensions(parent: tuple[str, ...], environ: Mapping[str, str]) -> t
 
 def server_prefix(parent: tuple[str, ...]) -> Path | None:
     """Return the environment that a server's command belongs to: of `/opt/conda/bin/jupyter-lab` that is `/opt/conda`."""
-    for folder in _program_folders(parent):
-        prefix = folder.parent
-        if folder.name in ("bin", "Scripts") and (prefix / "share" / "jupyter").is_dir():
-            return prefix
-    return None
-
-
-def _program_folders(parent: tuple[str, ...]) -> Iterator[Path]:
     # The script first: `python` may be a link of another environment.
-    for word in reversed(parent[:3]):
-        if Path(word).is_absolute():
-            yield Path(word).parent
+    for folder in (Path(word).parent for word in reversed(parent[:3]) if Path(word).is_absolute()):
+        if folder.name in ("bin", "Scripts") and (folder.parent / "share" / "jupyter").is_dir():
+            return folder.parent
+    return None
 
 
 _SHORT_OF_ROOM = 2
@@ -368,25 +361,17 @@ def devices_check(facts: GpuFacts) -> Check:
         found = f"{models}{hidden}; whether TensorFlow sees it is not known before its import"
         return unknown(name, found, "import tensorflow; tfprof.doctor()")
     if not facts.seen:
-        return _nothing_seen(facts, models)
-    return _some_seen(facts, models)
-
-
-def _nothing_seen(facts: GpuFacts, models: str) -> Check:
-    if facts.visible_devices is not None and facts.visible_devices.strip() in ("", "-1", "NoDevFiles"):
+        if facts.visible_devices is not None and facts.visible_devices.strip() in ("", "-1", "NoDevFiles"):
+            return warning(
+                "gpu",
+                f"{models}, hidden from TensorFlow by CUDA_VISIBLE_DEVICES={facts.visible_devices!r}",
+                'restart the kernel; before `import tensorflow`: import os; os.environ.pop("CUDA_VISIBLE_DEVICES", None)',
+            )
+        if facts.has_cuda_wheels or not facts.build.is_cuda:
+            return warning("gpu", f"{models}, but TensorFlow sees none", _SHOW_LOG)
         return warning(
-            "gpu",
-            f"{models}, hidden from TensorFlow by CUDA_VISIBLE_DEVICES={facts.visible_devices!r}",
-            'restart the kernel; before `import tensorflow`: import os; os.environ.pop("CUDA_VISIBLE_DEVICES", None)',
+            "gpu", f"{models}, but TensorFlow sees none; NVIDIA's wheels are not beside it", _install_cuda(facts)
         )
-    if facts.has_cuda_wheels or not facts.build.is_cuda:
-        return warning("gpu", f"{models}, but TensorFlow sees none", _SHOW_LOG)
-    return warning(
-        "gpu", f"{models}, but TensorFlow sees none; NVIDIA's wheels are not beside it", _install_cuda(facts)
-    )
-
-
-def _some_seen(facts: GpuFacts, models: str) -> Check:
     n_driver, n_seen = len(facts.driver_gpus or ()), len(facts.seen or ())
     if facts.n_used < n_seen:
         return ok("gpu", f"{models}; this program uses {facts.n_used} of {n_seen} (tf.config.set_visible_devices)")

@@ -440,18 +440,14 @@ def text_of(filename: str, until_ns: int) -> str:
             if not path.is_file() or path.stat().st_size > MAX_READ_BYTES:
                 return ""
             if path.stat().st_mtime_ns > until_ns:  # what ran is known only where Python happens to have kept it
-                return _kept_text(filename, until_ns)
+                entry = linecache.cache.get(filename, ())
+                if len(entry) < 3 or entry[1] is None or entry[1] * 1e9 > until_ns:
+                    return ""
+                return "".join(entry[2])
             linecache.checkcache(filename)  # `%autoreload` runs a new text under the old name
         return "".join(linecache.getlines(filename))
     except Exception:  # linecache calls loaders of foreign packages; no text is no reason to fail
         return ""
-
-
-def _kept_text(filename: str, until_ns: int) -> str:
-    entry = linecache.cache.get(filename, ())
-    if len(entry) < 3 or entry[1] is None or entry[1] * 1e9 > until_ns:
-        return ""
-    return "".join(entry[2])
 
 
 def cut_text(text: str, room_bytes: int) -> str:

@@ -266,7 +266,12 @@ class _Reader:
                 f"two of its nodes are called {twice!r}; names of ops are unique. Write the profile again."
             )
         for op, node in enumerate(self.nodes):
-            self._add_op(op, node)
+            texts = [decoded(raw) for raw in (node.op, node.canonical_device, node.host_device)]
+            types = tuple(sorted(decoded(raw) for raw in node.op_types))
+            shape = tuple(node.shape) or None
+            float_ops, frame = sane_float_ops(node.float_ops), self._frame(op, node.trace)
+            dtype = next((attr.value.type for attr in node.attrs if attr.key == b"dtype"), 0)
+            self.rows["ops"].append((self.names[op], texts[0], types, *texts[1:], float_ops, shape, frame, dtype))
             self.rows["inputs"] += self._inputs(op, node)
             self.rows["shapes"] += _written_shapes(op, node)
             for step in node.execs:
@@ -277,14 +282,6 @@ class _Reader:
             if rows
         }
         return make_op_graph(tables | {"frames": self.frames.columns()})
-
-    def _add_op(self, op: int, node: Any) -> None:
-        texts = [decoded(raw) for raw in (node.op, node.canonical_device, node.host_device)]
-        types = tuple(sorted(decoded(raw) for raw in node.op_types))
-        shape = tuple(node.shape) or None
-        float_ops, frame = sane_float_ops(node.float_ops), self._frame(op, node.trace)
-        dtype = next((attr.value.type for attr in node.attrs if attr.key == b"dtype"), 0)
-        self.rows["ops"].append((self.names[op], texts[0], types, *texts[1:], float_ops, shape, frame, dtype))
 
     def _inputs(self, op: int, node: Any) -> Iterator[tuple[int, ...]]:
         outputs = {entry.key: entry.value for entry in node.src_output_index}

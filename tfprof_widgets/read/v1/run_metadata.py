@@ -147,9 +147,7 @@ def source_of(text: str) -> tuple[str, int]:
 
 def _shape(shape: Any) -> Shape:
     """As tfprof counts: a scalar has one element, an unknown rank no dimension."""
-    if not shape.dim and not shape.unknown_rank:
-        return (1,)
-    return tuple(dim.size for dim in shape.dim)
+    return (1,) if not shape.dim and not shape.unknown_rank else tuple(dim.size for dim in shape.dim)
 
 
 _Frame = tuple[int, str, int, str, int, str]
