@@ -1,8 +1,8 @@
 /** The visible tracks as rectangles and names: slices, levels, strips of hosts, counters, gaps. */
 
+import { REDUCED } from "../data/chosen";
 import { firstWhere, gallop, lowerBound, type Span, upperBound, xAt } from "../data/columns";
 import { CATEGORIES, CATEGORY_LABELS } from "../data/meta";
-import { REDUCED } from "../data/one_host";
 import { type HostStrip, hostsOf } from "../model/hosts";
 import { axisTop, type Counter, extremeInSpan, loadOf, PARTS, type SliceBuffer, visibleFrom } from "../model/lod";
 import { timeInside } from "../model/range";

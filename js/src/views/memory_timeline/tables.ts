@@ -1,8 +1,8 @@
 /** The tables under the memory chart: holders by op, layer or line, by step, lifetimes, what is not freed. */
 
+import { REDUCED } from "../../data/chosen";
 import type { RangePs } from "../../data/columns";
 import type { MemorySummaryRow } from "../../data/meta";
-import { REDUCED } from "../../data/one_host";
 import { EMPTY_TABLE } from "../../data/pack";
 import {
   AFTER_STEPS,

@@ -46,7 +46,7 @@ import {
 } from "../../ui/dom";
 import { FailurePanel } from "../../ui/failure_panel";
 import { categorySwatch } from "../../ui/share_bar";
-import { chooseRange, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { chooseRange, hostWords, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
 
 const N_CARDS = 3;
 /** Filled bars of the mark beside the word. */
@@ -456,7 +456,7 @@ class WhatNext {
       if (pane === "top") top.draw();
     };
     const panes = [
-      { value: "next" as Pane, text: this.view.link.host === "" ? title : `${title}, all hosts` },
+      { value: "next" as Pane, text: hostWords(this.view) === "" ? title : `${title}, all hosts` },
       { value: "top" as Pane, text: "Top ops" },
     ];
     const pane = segmented("What the column shows", panes, this.#pane, choose, this.view.signal, "tfp-words");

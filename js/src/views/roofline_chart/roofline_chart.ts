@@ -1,16 +1,16 @@
 /** The roofline of the linked time range: a circle for each op, to be pointed at and walked through. */
 
-import { eachInside, numbers, type RangePs, rangeOf, type Scope, STEADY } from "../../data/columns";
+import { REDUCED } from "../../data/chosen";
+import { eachInside, numbers, type RangePs, rangeInPs, rangeOf, type Scope, STEADY } from "../../data/columns";
 import type { RooflineMeta } from "../../data/meta";
-import { REDUCED } from "../../data/one_host";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { opName } from "../../model/ops";
 import { COMPILE_CODE, frameworkOf } from "../../model/overview";
-import { rangeInPs, scopeOf, stepsOfScope, wholeSteps } from "../../model/range";
+import { scopeOf, stepsOfScope, wholeSteps } from "../../model/range";
 import { formatAmount, formatCount, formatNumber, formatPercent, formatTime, plural } from "../../model/text";
 import { emptyState, h, inFrame, on, onKeys, say, setAria, svg, textWidth, watchSize } from "../../ui/dom";
 import { type Tip, TipBox } from "../../ui/plot";
-import { follow, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { follow, hostWords, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
 
 /** What an op is held up by; "cache" where it moved more than the memory could, "" where that is not known. */
 type Bound = "compute" | "memory" | "cache" | "";
@@ -614,7 +614,7 @@ class RooflineChart {
     const { view, roofline } = this;
     const { data, link } = view;
     const { table } = data;
-    const isWhole = link.timeRange === null && link.host === "";
+    const isWhole = link.timeRange === null && hostWords(view) === "";
     // Of one host nothing but its executions is known.
     const scope = isWhole ? scopeOf(link, table) : rangeInPs(link.timeRange, table("steps"));
     const nSteps = stepsOfScope(table("steps"), scope);

@@ -1,7 +1,7 @@
 /** The name scopes of the ops in the linked time range: an icicle to look into, the whole on top. */
 
+import { ranOps } from "../../data/chosen";
 import { FAMILIES } from "../../data/meta";
-import { ranOps } from "../../data/one_host";
 import { EMPTY_TABLE } from "../../data/pack";
 import { opColors } from "../../model/colors";
 import { leafOf, tipName } from "../../model/names";

@@ -1,8 +1,8 @@
 /** The reader's code with its time beside it. */
 
+import { ranOps } from "../../data/chosen";
 import type { Link } from "../../data/link";
 import { CATEGORY_LABELS, type TraceMeta } from "../../data/meta";
-import { ranOps } from "../../data/one_host";
 import { cutNames, shortestSuffixes } from "../../model/names";
 import { CAPTURE_CODE, frameworkOf } from "../../model/overview";
 import { describeRange } from "../../model/range";

@@ -1,13 +1,13 @@
 /** The selected slice: its details at the side, and the ways from it to its neighbours. */
 
-import { lowerBound, numbers } from "../../data/columns";
+import { isWithin, lowerBound, numbers } from "../../data/columns";
 import { childrenOf, parentOf } from "../../data/events";
 import { FAMILIES, FAMILY_LABELS } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { Inside, KeyFigures, statsOfEvent } from "../../model/aggregate";
 import { shortName } from "../../model/names";
 import { sideOf } from "../../model/ops";
-import { isWithin, KEEP_ALL, NOT_KNOWN, stepWords } from "../../model/range";
+import { KEEP_ALL, NOT_KNOWN, stepWords } from "../../model/range";
 import {
   type Arrow,
   arrowsAt,
@@ -595,7 +595,7 @@ function viewLink(state: TimelineState, text: string, trait: string, tip = ""): 
 function memoryRows({ trace, events }: TimelineState, event: number): Pair[] {
   const table = trace.data.table("memory");
   const span = [events.start[event], events.endOf(event)] as const;
-  const isKnown = trace.data.isWhole("memory") || (trace.data.window && isWithin(span, trace.data.window));
+  const isKnown = trace.data.isWhole("memory") || isWithin(span, trace.data.window);
   if (!table || table.n === 0 || !isKnown) return [];
   const columns = ["time_ps", "is_free", "allocation_bytes", "op", "freed_at"];
   const [time, isFree, bytes, op, freedAt] = columns.map((name) => numbers(table, name));

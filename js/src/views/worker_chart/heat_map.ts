@@ -1,6 +1,6 @@
 /** The aligned steps of the hosts that the link is about, and their heat map on a canvas, walked through by arrows. */
 
-import { numbers, partOf } from "../../data/columns";
+import { numbers, partOf, rangeInPs } from "../../data/columns";
 import { CATEGORY_LABELS, type StragglerMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import {
@@ -25,7 +25,7 @@ import {
   workerRows,
 } from "../../model/hosts";
 import { formatMsSpan } from "../../model/overview";
-import { rangeInPs, stepLabel, stepWords } from "../../model/range";
+import { stepLabel, stepWords } from "../../model/range";
 import { median, niceTicks, timeOfSteps } from "../../model/steps";
 import { formatCount, formatMs, formatPercent, plural } from "../../model/text";
 import { h, inFrame, on, onKeys, say, sized, unspoken, watchSize } from "../../ui/dom";
