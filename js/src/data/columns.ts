@@ -51,7 +51,6 @@ export function panBy(view: Span, delta: number, bounds: Span): Span {
   return clamp({ t0: view.t0 + delta, t1: view.t1 + delta }, bounds);
 }
 
-/** A view of `range` with `margin` of its length on both sides. */
 export function fitRange(range: Span, bounds: Span, margin = 0.1): Span {
   const pad = Math.max(MIN_SPAN_PS, (range.t1 - range.t0) * margin);
   return clamp({ t0: range.t0 - pad, t1: range.t1 + pad }, bounds);

@@ -187,7 +187,6 @@ export function allHosts(sentence: string): string {
   return sentence && `All hosts: ${sentence}`;
 }
 
-/** A failure of another host is none of this one's. */
 function hostFailure(failure: MemoryFailureMeta | null | undefined, prefix: string): MemoryFailureMeta | null {
   if (!failure) return null;
   if (!failure.allocator.startsWith(prefix)) return null;

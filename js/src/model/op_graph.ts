@@ -457,7 +457,6 @@ function extent(places: ReadonlyMap<number, PlacedBox>): { width: number; height
 const NAMED = new Set(["parameter", "fusion", "custom-call", "call", "async-start"]);
 
 export interface HloNode extends Readonly<Record<"name" | "opcode" | "shape" | "label", string>> {
-  /** The framework op, "" for none. */
   readonly op: string;
   readonly value: number;
 }

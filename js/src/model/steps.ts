@@ -81,7 +81,6 @@ export function statisticsOf(values: readonly number[]): Statistics {
   };
 }
 
-/** 0 of nothing. */
 export function median(values: ArrayLike<number>): number {
   const sorted = Float64Array.from(values).sort();
   const middle = sorted.length >> 1;

@@ -81,7 +81,6 @@ export interface TrackLayout
   /** Hosts that pass the filter and are not hidden, of several; 0 for a capture of one. */
   readonly nHostsShown: number;
   readonly ofLine: ReadonlyMap<number, LineTrack>;
-  /** Of the dock too. */
   readonly byKey: ReadonlyMap<TrackKey, Track>;
 }
 

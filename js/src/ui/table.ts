@@ -25,7 +25,6 @@ interface GridOptions<R> {
 export class Grid<R> {
   readonly element: HTMLElement;
   readonly sheet: Sheet<R>;
-  /** The rows in their order. */
   shown: readonly R[] = [];
   protected rows: readonly R[] = [];
   #selected: ReadonlySet<string> = new Set();
@@ -108,7 +107,6 @@ export function titled(text: string, title: string, isQuiet = false): Node {
 }
 
 export interface BarPart {
-  /** Of the longest bar of the column. */
   readonly share: number;
   readonly color: string;
   readonly title?: string;
@@ -235,7 +233,6 @@ export interface LedgerOptions<R extends LedgerRow> extends Omit<GridOptions<R>,
   readonly csv: CsvColumns<R>;
 }
 
-/** A table of which a view gives all rows at once. */
 export class Ledger<R extends LedgerRow> extends Grid<R> {
   /** The table goes when `signal` aborts. */
   constructor(
@@ -371,7 +368,6 @@ interface LinkedTableOptions<R>
   /** Whether times of a row may be of several threads at once. */
   readonly isOverThreads?: (row: R) => boolean;
   readonly onSelection?: (chosen: ReadonlySet<string>) => void;
-  /** What a click on a row does; selecting its ops when left out. */
   readonly onPick?: (row: R) => void;
   /** What the rows are about, in place of words on the scope. */
   readonly about?: () => string;

@@ -266,14 +266,12 @@ class Hosted {
   }
 }
 
-/** What every view is built from. */
 export interface View {
   /** `.tfp` element with `data-tfprof` and `data-theme`; empty when the build starts. */
   readonly root: HTMLElement;
   readonly model: AnyModel;
   readonly host: Host;
   readonly signal: AbortSignal;
-  /** The model's `options`, parsed. */
   readonly options: Readonly<Record<string, unknown>>;
   onTheme(listener: () => void): void;
   /** Shows an error in the view's own place; the other views stay alive. */

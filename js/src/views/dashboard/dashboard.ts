@@ -72,7 +72,6 @@ interface Limit {
   readonly text: string;
   /** Trait of the view that it is about; "" for the capture as a whole. */
   readonly view: string;
-  /** Whether that view tells it in its own words. */
   readonly is_told?: boolean;
 }
 
@@ -338,9 +337,7 @@ export class OpenedHost {
   }
 }
 
-/** Room for the name of a host in the chip. */
 const HOST_PX = 150;
-/** As in the style sheet. */
 const NARROW_PX = 1100;
 
 /** The timeline may have to wait for its kernel; the others do not wait for it that long. */

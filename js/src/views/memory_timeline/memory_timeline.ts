@@ -39,7 +39,6 @@ interface Facts {
   readonly peak: number;
   readonly moment: number | null;
   readonly momentRow: number;
-  /** Whether it is known what the allocator may use. */
   readonly isLimited: boolean;
   /** The highest mark since the process began; NaN where it is not known. */
   readonly peakHeapBytes: number;
@@ -290,7 +289,6 @@ class MemoryTimeline {
   }
 }
 
-/** The allocator that had no room for a request, -1 for none. */
 function failedAllocator(view: TraceView): number {
   const { memory_failure, allocators } = view.data.meta;
   return memory_failure ? allocators.indexOf(memory_failure.allocator) : -1;

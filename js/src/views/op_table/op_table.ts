@@ -175,7 +175,6 @@ const ROWS: readonly Choice<"op" | "type">[] = [
   { value: "type", text: "by type" },
 ];
 
-/** Of more ops each is a small part: what kind of work there is says more at first. */
 const MANY_OPS = 200;
 
 class OpTable {

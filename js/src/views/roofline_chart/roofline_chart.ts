@@ -93,7 +93,6 @@ interface Roof {
   readonly kind: number;
   /** Float operations a second. */
   readonly peak: number;
-  /** Whether an op of the chart runs on it. */
   readonly isUsed: boolean;
 }
 
@@ -233,15 +232,12 @@ function reach(works: readonly Work[], value: (work: Work) => number): [number, 
   return [first?.value ?? 1, sorted[sorted.length - 1]?.value ?? 1];
 }
 
-/** Names that a tooltip has of several. */
 const NAMED = 2;
 
-/** "989 TFLOP/s". */
 function formatFlops(perSecond: number): string {
   return `${formatNumber(perSecond / 1e12)} TFLOP/s`;
 }
 
-/** "3,352 GB/s": as data sheets have it. */
 function formatBytesRate(perSecond: number): string {
   const gb = perSecond / 1e9;
   return `${gb >= 1000 ? formatCount(gb) : formatNumber(gb)} GB/s`;
@@ -332,10 +328,8 @@ function sumPs(works: readonly Work[]): number {
 const X_TITLE = "float operations a byte";
 const NEAR_PX = 8;
 const WORD_PX = 14;
-/** Half the length of the words along the memory's roof. */
 const SLOPE_WORDS_PX = 50;
 const TIP_LINE_PX = 15;
-/** From the end of a roof to its words. */
 const WORD_GAP_PX = 20;
 
 class Plot {

@@ -173,7 +173,6 @@ function paintColors(chart: Chart, { meta, bars, width }: StepScene, root: HTMLE
   colorAxes(chart, ["x_axis", "y_axis"], color["ink-2"], getComputedStyle(root).fontFamily);
 }
 
-/** Room for "mean 30.4 ms". */
 const MEAN_LABEL_PX = 84;
 
 /** The words inside the plot; call when Bokeh has laid the plot out. */

@@ -211,7 +211,6 @@ export class Popover {
     return !this.element.hidden;
   }
 
-  /** Which panel is open, "" for none. */
   get key() {
     return this.isOpen ? this.#key : "";
   }

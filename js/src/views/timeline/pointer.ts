@@ -258,7 +258,6 @@ export class Tooltip {
   }
 }
 
-/** A press that moves less is a click. */
 const CLICK_PX = 4;
 /** A turn of the wheel by one notch zooms by this factor. */
 const ZOOM_PER_NOTCH = 1.2;
@@ -453,7 +452,6 @@ function onWheel(
 const SNAP_PX = 6;
 /** Part of the window that a key moves the cursor by where nothing has an edge. */
 const KEY_RATIO = 0.02;
-/** Room of the time beside the hairline. */
 const LABEL_PX = 80;
 
 /** The moment that the reader points at: a hairline over all tracks with its time, moved by pointer or keys; and measuring. */

@@ -141,7 +141,6 @@ class Board {
     this.onChange();
   }
 
-  /** As before the reader changed anything. */
   reset() {
     this.change((tracks) => {
       readArrangement("{}", tracks, this.#untouched);
@@ -180,7 +179,6 @@ class Board {
     this.onChange();
   }
 
-  /** Index of the new bookmark. */
   addBookmark(span: Span, text: string): number {
     const { all, index } = withBookmark(this.bookmarks, bookmarkOf(span, text));
     this.setBookmarks(all);

@@ -326,7 +326,6 @@ function otherFigures(model: TreeModel, op: number): string {
 const INDENT_PX = 14;
 
 interface TreeColumn extends SheetColumn<TreeRow> {
-  /** What siblings are sorted by. */
   readonly value: (node: number) => number | string;
 }
 
@@ -604,7 +603,6 @@ export class TablePane {
     return model.tree.children[0].reduce((most, row) => Math.max(most, model.total(row)), 0);
   }
 
-  /** The row of the first selected op; null where none is here. */
   firstSelected(): number | null {
     const { model } = this;
     for (let op = 0; op < model.structure.nOps; op++) if (model.isSelected(op)) return nodeOfOp(model.tree, op);

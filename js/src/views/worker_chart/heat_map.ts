@@ -318,7 +318,6 @@ function rowOfCell(grid: HostGrid, row: number): number {
   return grid.host[best];
 }
 
-/** From this size on cells stand apart. */
 const GAP_FROM_PX = 5;
 const N_COLORS = 256;
 /** One straggler must not make all others the same shade: small differences take more of the ramp than large ones. */
@@ -595,7 +594,6 @@ export class HeatMap {
     this.onHover(found, box);
   }
 
-  /** Of the hosts in the step of a cell. */
   #medianOf(cell: Cell): number {
     const grid = this.#grid as HostGrid;
     const step = grid.step[cell.row * grid.nColumns + cell.column];
