@@ -111,16 +111,24 @@ async function waitFor(view: TraceView, names: readonly string[]): Promise<void>
   box.remove();
 }
 
+/** What is said above a view; nothing takes it away. */
+function noteAbove(root: HTMLElement): (...words: (string | HTMLElement)[]) => void {
+  const box = h("div.tfp-left-out", { role: "note" });
+  return (...words) => {
+    box.replaceChildren(...words);
+    if (words.length === 0) box.remove();
+    else if (!box.isConnected) root.prepend(box);
+  };
+}
+
 /** Hides the view where its figures would be of what happens to be here, and says why, for as long as that is so. */
 function sayWhatIsMissing(view: TraceView) {
   const { chosen, root, signal, whole } = view;
-  const box = h("div.tfp-left-out", { role: "note" });
+  const note = noteAbove(root);
   const update = () => {
     const { missing } = chosen;
     root.classList.toggle("tfp-unknown", missing.length > 0);
-    if (missing.length === 0) return box.remove();
-    box.replaceChildren(...whyMissing(view, missing));
-    if (!box.isConnected) root.prepend(box);
+    note(...(missing.length > 0 ? whyMissing(view, missing) : []));
   };
   whole.data.onChange(update, signal);
   for (const field of ["time_range", "host"] as const) whole.link.on(field, update, signal);
@@ -185,7 +193,7 @@ const labelOf = (element: Element) => element.getAttribute("aria-label") ?? "";
 
 /** The view as long as what is drawn is of one host: drawn anew, or built anew for another one. */
 class Hosted {
-  readonly #note = h("div.tfp-left-out", { role: "note" });
+  readonly #note: ReturnType<typeof noteAbove>;
   #built: AbortController | null = null;
   #isEmpty = false;
 
@@ -194,6 +202,7 @@ class Hosted {
     readonly builder: TraceBuilder,
   ) {
     const { whole, signal, chosen } = view;
+    this.#note = noteAbove(view.root);
     whole.link.on("host", () => this.#follow(), signal);
     whole.link.on("time_range", () => this.#say(), signal);
     whole.data.onTables(() => chosen.tell(), signal, ["host_totals"]);
@@ -257,12 +266,10 @@ class Hosted {
     return box;
   }
 
-  /** What the figures are not of, above the view. */
+  /** What the figures are not of. */
   #say(): void {
-    const { root, chosen } = this.view;
-    this.#note.textContent = chosen.caveats;
-    if (chosen.caveats === "") this.#note.remove();
-    else if (!this.#note.isConnected) root.prepend(this.#note);
+    const { caveats } = this.view.chosen;
+    this.#note(...(caveats ? [caveats] : []));
   }
 }
 

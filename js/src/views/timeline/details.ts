@@ -36,7 +36,6 @@ import type { TimelineState } from "./state";
 
 const MAX_COMPILED = 5;
 const MAX_IDS = 5;
-/** Part of a frame that the figures may take. */
 const FILL_MS = 4;
 /** Stats that take longer are said not to be here. */
 const STATS_MS = 700;
@@ -93,7 +92,6 @@ export class Details {
     return place;
   }
 
-  /** The figures of the range anew; the old ones stay until they are there. */
   #refill() {
     const [first] = this.#places;
     if (!this.#inRange || !first) return;
@@ -249,7 +247,6 @@ function named(name: string, filling: Filling): Filling {
   return { element, step: (isOver) => filling.step(isOver) };
 }
 
-/** Several fillings as one: they appear together. */
 function all(fillings: readonly Filling[]): Filling {
   let next = 0;
   const step = (isOver: () => boolean) => {
@@ -284,7 +281,6 @@ function fullName(name: string): HTMLElement {
   return h("div.tl-full", { tabindex: 0, "aria-label": "Full name" }, name);
 }
 
-/** Short names, but never the same one for two different names. */
 function distinctLabels(names: readonly string[]): string[] {
   const short = names.map(shortName);
   return short.map((label, i) => (short.indexOf(label) === short.lastIndexOf(label) ? label : names[i]));

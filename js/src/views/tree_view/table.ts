@@ -127,7 +127,6 @@ export class TreeModel {
     this.#ranged = columns;
   }
 
-  /** Whether that changed what is selected. */
   select(names: Iterable<string>): boolean {
     const selected = new Set(names);
     if (selected.size === this.selected.size && [...selected].every((name) => this.selected.has(name))) return false;
