@@ -111,7 +111,7 @@ async function waitFor(view: TraceView, names: readonly string[]): Promise<void>
   box.remove();
 }
 
-/** What is said above a view; nothing takes it away. */
+/** A note above the view, which goes where there are no words. */
 function noteAbove(root: HTMLElement): (...words: (string | HTMLElement)[]) => void {
   const box = h("div.tfp-left-out", { role: "note" });
   return (...words) => {
