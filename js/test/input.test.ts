@@ -2,65 +2,13 @@
 import { describe, expect, it } from "vitest";
 import type { TraceMeta } from "../src/data/meta";
 import type { Pack, Table } from "../src/data/pack";
-import {
-  executionStats,
-  executions,
-  inputOps,
-  inputParts,
-  inputShares,
-  latencyOf,
-  nodeStats,
-} from "../src/model/input";
-import { countedSteps, statisticsOf } from "../src/model/steps";
+import { inputOps, inputParts } from "../src/model/input";
+import { countedSteps } from "../src/model/steps";
 import { inputGraph } from "../src/views/input_graph/input_graph";
 import { makeScene } from "./scene";
 import { settle, showWidget, withLayout } from "./shown";
 
 const MAP = "Iterator::Root::BatchV2::Zip[0]::Map";
-
-/** Two executions of one pipeline, the second the longer; the element of the second was made ahead, during the first. */
-const CALLS: Table = {
-  n: 5,
-  columns: {
-    pipeline: Int32Array.of(0, 0, 0, 0, 1),
-    node: Int32Array.of(0, 1, 1, 0, 0),
-    start_ps: Float64Array.of(0, 1, 5, 10, 3),
-    duration_ps: Float64Array.of(4, 3, 4, 60e6, 9),
-    self_ps: Float64Array.of(1, 3, 4, 60e6, 9),
-    wait_ps: Float64Array.of(1, 3, 0, 60e6, 9),
-    root: Int32Array.of(0, 0, 3, 3, 4),
-    is_blocking: Uint8Array.of(1, 1, 0, 1, 1),
-    is_startup: Uint8Array.of(1, 1, 0, 0, 1),
-  },
-};
-
-describe("executions of a pipeline", () => {
-  it("are ranked by their time, within the range", () => {
-    expect(executions(CALLS, 0, null)).toEqual([3, 0]);
-    expect(executions(CALLS, 0, [0, 5])).toEqual([0]);
-    expect(executions(CALLS, 7, null)).toEqual([]);
-  });
-
-  it("have the calls that were made for them, whenever those were made", () => {
-    const stats = executionStats(CALLS, 2, 3);
-    expect([[...stats.calls], [...stats.startPs], [...stats.isBlocking]]).toEqual([
-      [1, 1],
-      [10, 5],
-      [1, 0],
-    ]);
-  });
-
-  it("wait for nothing of a start-up, unless there is nothing else", () => {
-    expect([...nodeStats(CALLS, 0, 2, null).waitPs]).toEqual([60e6, 0]);
-    expect([...executionStats(CALLS, 2, 0).waitPs]).toEqual([1, 3]);
-  });
-
-  it("count as slow from 50 µs on", () => {
-    const latency = latencyOf(CALLS, executions(CALLS, 0, null));
-    expect(latency).toMatchObject({ nCalls: 2, nSlow: 1, min: 4, max: 60e6 });
-    expect(latencyOf(CALLS, [])).toMatchObject({ nCalls: 0, nSlow: 0, max: Number.NaN });
-  });
-});
 
 describe("waiting for data", () => {
   const steps: Table = {
@@ -73,19 +21,10 @@ describe("waiting for data", () => {
     },
   };
 
-  it("is a share of each step", () => {
-    expect([...inputShares(steps)]).toEqual([0.9, 0.2, 0.4]);
-  });
-
   it("is averaged over usual steps, over others where there are only those", () => {
     expect(countedSteps(steps, null)).toEqual([1, 2]);
     expect(countedSteps(steps, [0, 10e9])).toEqual([0]);
     expect(countedSteps(steps, [1e9, 9e9])).toEqual([]);
-  });
-
-  it("has the deviation of a sample, as in the overview", () => {
-    expect(statisticsOf([1, 3])).toEqual({ n: 2, avg: 2, sd: Math.SQRT2, min: 1, max: 3 });
-    expect(statisticsOf([5]).sd).toBe(0);
   });
 });
 

@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { rangeInPs } from "../src/data/columns";
 import type { SessionMeta, TraceMeta } from "../src/data/meta";
 import type { Table } from "../src/data/pack";
 import { bottleneckOf, depthsOf, firstCallEnd, nodeStats, placeGraph } from "../src/model/input";
 import { cutNames } from "../src/model/names";
 import { formatPart, formatShare, meanFigure } from "../src/model/overview";
-import { describeRange, keepTogether, rangeInPs, stepLabel, stepsOfRange, stepWords } from "../src/model/range";
+import { describeRange, keepTogether, stepLabel, stepsOfRange, stepWords } from "../src/model/range";
 import { barOf, chartTop, niceTicks, stepBars, stepToBarAxis, timeOfSteps, timeToStepAxis } from "../src/model/steps";
 import { toCsv } from "../src/model/text";
 

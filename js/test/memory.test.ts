@@ -6,7 +6,6 @@ import { fullestAllocator } from "../src/model/lod";
 import {
   bytesInUse,
   byteUnit,
-  countEvents,
   envelope,
   heldBy,
   isFreeInformative,
@@ -232,17 +231,6 @@ describe("what is drawn of memory", () => {
     const curves = stepCurves(Int32Array.of(1, 2), 3e9, 10e9, { heap: (row) => events.heap[row] }, events.time);
     expect([...curves.time]).toEqual([3, 6, 6, 10]);
     expect([...curves.heap]).toEqual([9, 9, 12, 12]);
-  });
-
-  it("counts the allocations and the deallocations of a range", () => {
-    const events = eventsOf([
-      { gap: 1, bytes: 5, op: 0 },
-      { gap: 1, bytes: 0, op: 0 },
-      { gap: 1, bytes: 2, op: 0 },
-    ]);
-    expect(countEvents(events, null)).toEqual({ allocations: 2, deallocations: 1 });
-    expect(countEvents(events, [0, 2])).toEqual({ allocations: 1, deallocations: 0 });
-    expect(countEvents(events, [2, 3])).toEqual({ allocations: 0, deallocations: 1 });
   });
 
   it("chooses the unit in which the largest value has a digit before the point", () => {

@@ -5,7 +5,6 @@ import type { Table } from "../src/data/pack";
 import {
   type Growth,
   leakingOp,
-  lifetimePs,
   type MemoryEvents,
   measureGrowth,
   memoryEvents,
@@ -91,23 +90,6 @@ function leak(nSteps: number, lost: number, { base = 1000, until = nSteps } = {}
 }
 
 describe("memory by step", () => {
-  it("has the peak, the levels and the allocations of each step", () => {
-    const moves = [
-      { at: 10, address: 1, bytes: 100 },
-      { at: 20, address: 1, bytes: 0 },
-      { at: 90, address: 2, bytes: 40 },
-      { at: 110, address: 3, bytes: 60 },
-      { at: 120, address: 2, bytes: 0 },
-    ];
-    const rows = memorySteps(drawn(moves), stepsTable(3));
-    const brief = rows.map((row) => [row.peakBytes, row.peakAtPs, row.startBytes, row.endBytes, row.nAllocations]);
-    expect(brief).toEqual([
-      [100, 10, 0, 40, 2],
-      [100, 110, 40, 60, 1],
-      [60, 200, 60, 60, 0],
-    ]);
-  });
-
   it("leaves out steps of a session in which the allocator reports nothing", () => {
     expect(memorySteps(drawn([{ at: 10, address: 1, bytes: 1 }]), stepsTable(2, 7))).toEqual([]);
   });
@@ -191,11 +173,6 @@ describe("lifetimes", () => {
     { at: 9, address: 4, bytes: 1 },
     { at: 10, address: 4, bytes: 0 },
   ];
-
-  it("last until the memory is given back, or beyond the capture", () => {
-    const events = drawn(moves);
-    expect([0, 1, 3].map((row) => lifetimePs(events, row))).toEqual([Number.POSITIVE_INFINITY, 1, 5]);
-  });
 
   it("shows the longest and the largest, none twice, and of how many", () => {
     const events = drawn(moves);

@@ -1,9 +1,10 @@
 // @vitest-environment jsdom
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Needs } from "../src/data/chosen";
 import type { TraceMeta } from "../src/data/meta";
 import type { Pack, Table, TypedArray } from "../src/data/pack";
 import { eventsWords, waitingWords, windowWords } from "../src/model/range";
-import { mount, type Needs } from "../src/ui/view";
+import { mount } from "../src/ui/view";
 import { encodePack } from "./encoding";
 import { type FakePage, fakePage } from "./fake_host";
 
@@ -131,7 +132,8 @@ describe("a view that needs more than the first pack", () => {
     });
     await ofOps.done;
     expect(ofOps.text(".tfp-left-out")).toContain("The figures of the whole capture are not known here.");
-    const page = await fakePage(FIRST, await embedded([5_000, 41_000]));
+    const several: Pack = { ...FIRST, meta: { ...FIRST.meta, hosts: ["a", "b"] } };
+    const page = await fakePage(several, await embedded([5_000, 41_000]));
     const ofHost = await show(page, { needs: ["steps"], forRange: ["occurrences"], forHost: ["occurrences"] });
     await ofHost.done;
     expect(ofHost.text(".tfp-left-out")).toBe("");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Scope, STEADY } from "../src/data/columns";
+import { STEADY } from "../src/data/columns";
 import type { HloMeta, TraceMeta } from "../src/data/meta";
 import type { Table, TypedArray } from "../src/data/pack";
 import { readableKernel, readableKernels, shortKernel } from "../src/model/names";
@@ -89,39 +89,22 @@ describe("readable names of kernels", () => {
 
 describe("kernels", () => {
   const KERNELS = [kernelMeta("a", { could_use_tensor_core: true }), kernelMeta("b")];
-  const RUNS: Table = { n: 3, columns: { kernel: i4(0, 1, 1), start_ps: f8(0, 10, 20), duration_ps: f8(4, 10, 6) } };
   const sums = (count: TypedArray, total: TypedArray, min: TypedArray, max: TypedArray): Table => ({
     n: 2,
     columns: { kernel: i4(0, 1), occurrences: count, total_ps: total, min_ps: min, max_ps: max },
   });
   const TABLES: Record<string, Table> = {
-    kernel_runs: RUNS,
-    kernel_totals: sums(f8(1, 2), f8(4, 16), f8(4, 6), f8(4, 10)),
     kernel_step_totals: sums(f8(2, 4), f8(8, 24), f8(4, 6), f8(4, 6)),
     steps: {
       n: 3,
       columns: { is_averaged: Uint8Array.of(0, 1, 1), start_ps: f8(1e6, 2e6, 3e6), duration_ps: f8(1e6, 1e6, 1e6) },
     },
   };
-  const rows = (scope: Scope) => kernelRows(KERNELS, new Map(), (name) => TABLES[name], scope);
-
-  it("are added up, most time first", () => {
-    expect(rows(null)).toMatchObject([
-      { name: "b", rank: 1, occurrences: 2, totalPs: 16, minPs: 6, maxPs: 10, ratio: 0.8 },
-      { name: "a", rank: 2, occurrences: 1, totalPs: 4, ratio: 0.2 },
-    ]);
-  });
-
   it("are told a step, of the averaged steps", () => {
-    expect(rows(STEADY)).toMatchObject([
+    expect(kernelRows(KERNELS, new Map(), (name) => TABLES[name], STEADY)).toMatchObject([
       { name: "b", occurrences: 2, totalPs: 12, minPs: 6, maxPs: 6, ratio: 0.75 },
       { name: "a", occurrences: 1, totalPs: 4 },
     ]);
-  });
-
-  it("count in a range with the part inside it", () => {
-    expect(rows([15, 22])).toMatchObject([{ name: "b", occurrences: 2, totalPs: 7, minPs: 2, maxPs: 5 }]);
-    expect(rows([100, 200])).toEqual([]);
   });
 
   it("say whether Tensor Cores serve them, could, or cannot", () => {
@@ -153,17 +136,8 @@ describe("HLO ops", () => {
     op_shares: { n: 4, columns: { unit: i4(0, 1, 1, 5), op: i4(0, 1, 2, 2), ratio: f8(1, 0.25, 0.75, 1) } },
   };
   const table = (name: string) => TABLES[name];
-  const rows = (grouping: "op" | "category" | "program", range: readonly [number, number] | null = null) =>
-    hloRows(HLOS, hloTotals({ op_name: [] } as unknown as TraceMeta, table, HLOS.length, range), grouping);
-
-  it("are added up over their units", () => {
-    expect(rows("op")).toMatchObject([
-      { hlos: [0], occurrences: 1, selfPs: 50, totalPs: 50, rank: 1 },
-      { hlos: [1], occurrences: 2, selfPs: 30 },
-      { hlos: [2], occurrences: 1, selfPs: 5 },
-    ]);
-    expect(rows("op").reduce((sum, row) => sum + row.ratio, 0)).toBeCloseTo(1, 12);
-  });
+  const rows = (grouping: "op" | "category" | "program") =>
+    hloRows(HLOS, hloTotals({ op_name: [] } as unknown as TraceMeta, table, HLOS.length, null), grouping);
 
   it("are grouped by category and by program, of which two may have one module", () => {
     expect(rows("category").map((row) => [row.key, row.selfPs])).toEqual([
@@ -175,13 +149,6 @@ describe("HLO ops", () => {
       ["train_step (8)", 5],
     ]);
     expect(withPrograms([hloMeta("a")])[0].program).toBe("train_step");
-  });
-
-  it("follow a range", () => {
-    expect(rows("op", [305, 1000]).map((row) => [row.hlos[0], row.selfPs])).toEqual([
-      [1, 5],
-      [2, 5],
-    ]);
   });
 
   it("have a rate where the work of all is known", () => {

@@ -52,7 +52,6 @@ export function panBy(view: Span, delta: number, bounds: Span): Span {
   return clamp({ t0: view.t0 + delta, t1: view.t1 + delta }, bounds);
 }
 
-/** A view of `range` with `margin` of its length on both sides. */
 export function fitRange(range: Span, bounds: Span, margin = 0.1): Span {
   const pad = Math.max(MIN_SPAN_PS, (range.t1 - range.t0) * margin);
   return clamp({ t0: range.t0 - pad, t1: range.t1 + pad }, bounds);
@@ -116,6 +115,26 @@ export function columns<const N extends readonly string[]>(
   ...names: N
 ): { readonly [K in keyof N]: NumberArray } {
   return names.map((name) => numbers(table, name)) as { [K in keyof N]: NumberArray };
+}
+
+/** The link's range (ns) in ps; a bound within a ns of a step's border is that border, else the first call of a step would fall out. */
+export function rangeInPs(rangeNs: readonly [number, number] | null, steps: Table | undefined): RangePs {
+  if (rangeNs === null) return null;
+  let [from, to] = [rangeNs[0] * 1000, rangeNs[1] * 1000];
+  if (steps === undefined || steps.n === 0) return [from, to];
+  const [start, duration] = columns(steps, "start_ps", "duration_ps");
+  const [asked, end] = [from, to];
+  for (let i = 0; i < steps.n; i++) {
+    for (const border of [start[i], start[i] + duration[i]]) {
+      if (Math.abs(border - asked) <= 1000) from = border;
+      if (Math.abs(border - end) <= 1000) to = border;
+    }
+  }
+  return [from, to];
+}
+
+export function isWithin(range: RangePs, window: Span | null): window is Span {
+  return window !== null && range !== null && range[0] >= window.t0 && range[1] <= window.t1;
 }
 
 type Numbers = ArrayLike<number>;

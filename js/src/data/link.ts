@@ -38,7 +38,6 @@ type LinkField = "time_range" | "whole_capture" | "selection" | "stretches" | "h
 
 const SAVE_AFTER_MS = 150;
 
-/** One target per LinkModel and page. */
 function hoverBus(ref: string): EventTarget & { value?: string } {
   const buses = ofPage("hover", () => new Map<string, EventTarget>());
   const bus = buses.get(ref) ?? new EventTarget();

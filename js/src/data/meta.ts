@@ -98,7 +98,6 @@ export interface PipelineMeta extends Omit<InputPipelinePipelinesRow, "bottlenec
   nodes: IteratorNode[];
 }
 
-/** What `InputPipeline` says of the input as a whole. */
 interface InputMeta {
   verdict: string;
   /** Names of input ops, each with its category; of iterators also what they worked, ms: in all, and in the averaged steps. */
@@ -114,7 +113,6 @@ export interface OverviewMeta {
   limiter?: string | null;
   breakdown?: OverviewBreakdownRow[];
   environment?: Record<string, unknown>;
-  /** Sentences on what else is wrong. */
   findings?: string[];
   left_out?: string;
   [other: string]: unknown;
@@ -148,7 +146,6 @@ export interface CounterMeta {
   before: number | null;
 }
 
-/** A Keras layer, or what else ops belong to. */
 export interface LayerMeta extends LayersRow {
   /** Allocated in the averaged steps, a step. */
   step_bytes?: number | null;
@@ -163,16 +160,13 @@ export interface AdviceMeta {
   severity: "high" | "medium" | "low";
   /** What to do, in a few words; empty where only the title says it. */
   headline?: string;
-  /** Why: one sentence. */
   title: string;
   /** Each name ends in its unit, such as `input_ms`; null where there is no number. */
   evidence: [name: string, value: number | string | null][];
-  /** Code to paste. */
   /** What to do; the code is empty where words alone say it, and runs as it is pasted. */
   fix: { words: string; code: string };
   /** The share of a step that it could win at most; about, where `estimate` says how; 0: not about time. */
   gain_ratio: number;
-  /** What the gain is a share of. */
   share_of?: "step" | "sample" | "time captured";
   /** What to select for it: names of ops, ns after the trace origin ([] the whole capture), a row of `steps` or -1. */
   op_names: string[];
@@ -181,7 +175,6 @@ export interface AdviceMeta {
   /** What of the step it is about: begin and end of each stretch in turn; the longest of `n_stretches`. */
   stretches_ns: number[];
   n_stretches: number;
-  /** Trait of the view that shows it best. */
   view: string;
   /** The host that it is shown for; empty where it is about all that the profile has. */
   host: string;
@@ -205,9 +198,7 @@ export interface TraceMeta {
   names: string[];
   /** Windows of time in which events travel. */
   tiles?: number;
-  /** Tables and lists that may come later. */
   sections?: Record<string, { n_rows: number; n_parts: number; is_here: boolean }>;
-  /** The window that the reader sees first. */
   home?: readonly [number, number];
   /** Idle time of the whole capture, of host lines and of device lines. */
   idle_ps?: readonly [number, number];
@@ -265,7 +256,6 @@ export interface TraceMeta {
   next_steps?: string[];
   /** Whether a larger batch fits, and why; none where none does. */
   batch_room?: string[];
-  /** What went wrong when the advice was looked for. */
   advice_notices?: string[];
   /** One object: the ops of the program and their places; it comes when a view by structure asks for it. */
   structure?: StructureMeta[];
@@ -278,7 +268,6 @@ export interface TraceMeta {
   n_stragglers?: number;
   /** What `worker_steps.host` counts. */
   worker_hosts?: string[];
-  /** What the aligned steps leave out, and why. */
   worker_note?: string;
   /** Whether these hosts wait for each other; workers of parameter servers wait for the servers alone. */
   workers_wait?: boolean;
@@ -344,7 +333,6 @@ export interface MemoryFailureMeta
 }
 
 type Numbers = readonly (number | null)[];
-/** The values of each column of some rows. */
 type Columns<Row> = { readonly [Name in keyof Row]: readonly Row[Name][] };
 
 export interface RooflineMeta {
@@ -368,7 +356,6 @@ export interface RooflineMeta {
     /** Of the fastest units that its kernels run on. */
     readonly peak: Numbers;
   };
-  /** Of how many those are. */
   readonly n_ops: number;
   /** For each step of all hosts its float operations, and their part of what the device could do meanwhile; null unknown. */
   readonly step_flops: Numbers;
@@ -382,7 +369,6 @@ export interface Coded {
 }
 
 export interface StructureMeta extends Readonly<Record<"types" | "devices" | "shapes", Coded>> {
-  /** Why there is nothing else. */
   readonly problem?: string;
   readonly names: readonly string[];
   /** For each op its row of `scopes` and of `frames`. */

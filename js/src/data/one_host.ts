@@ -1,16 +1,12 @@
 /**
- * The part of a trace that the linked host recorded, as if it alone had been: tables, lists and steps of the link; and what of
- * it there is not, in words.
+ * The part of a trace that one host recorded, as if it alone had been: its tables and its meta object.
  *
- * Rows of steps, pipelines and allocators are numbered anew, so steps are translated on their way to and from the link.
+ * Rows of steps, pipelines and allocators are numbered anew.
  */
 
 import { numbers } from "./columns";
-import type { Link } from "./link";
 import type { MemoryFailureMeta, OverviewMeta, TraceMeta } from "./meta";
 import { EMPTY_TABLE, type Table, type TypedArray } from "./pack";
-import type { TraceData } from "./store";
-import { Listeners } from "./widget";
 
 const NONE = -1;
 
@@ -22,7 +18,7 @@ function keptRows(n: number, keeps: (row: number) => boolean): Int32Array {
 }
 
 /** For each old row its new one, -1 for those left out. */
-function newRows(kept: Int32Array, n: number): Int32Array {
+export function newRows(kept: Int32Array, n: number): Int32Array {
   const places = new Int32Array(n).fill(NONE);
   for (let i = 0; i < kept.length; i++) places[kept[i]] = i;
   return places;
@@ -149,7 +145,7 @@ export class HostTables {
   }
 }
 
-type OverviewOf = (meta: TraceMeta, steps: Table, host: string) => OverviewMeta;
+export type OverviewOf = (meta: TraceMeta, steps: Table, host: string) => OverviewMeta;
 
 /** The meta object of one host: what is not known host by host is the whole trace's, and lists that come later are followed. */
 export function hostMeta(tables: HostTables, overviewOf: OverviewOf): TraceMeta {
@@ -191,7 +187,6 @@ export function allHosts(sentence: string): string {
   return sentence && `All hosts: ${sentence}`;
 }
 
-/** A failure of another host is none of this one's. */
 function hostFailure(failure: MemoryFailureMeta | null | undefined, prefix: string): MemoryFailureMeta | null {
   if (!failure) return null;
   if (!failure.allocator.startsWith(prefix)) return null;
@@ -217,156 +212,4 @@ function runPs({ meta }: HostTables, totals: Table): readonly [number, number] {
   const beyond = meta.op_device.includes(1) ? 1 : 0;
   for (let i = 0; i < totals.n; i++) ran[(meta.op_device[unit[i]] ?? beyond) === 1 ? 1 : 0] += self[i];
   return ran;
-}
-
-/** A trace and its link as views of the linked host have them; all hosts where none of its is linked. */
-export class OneHost {
-  /** "" for all hosts. */
-  name = "";
-  readonly link: Link;
-  readonly data: TraceData;
-  #tables: HostTables | null = null;
-  #meta: TraceMeta;
-  readonly #listeners = new Listeners();
-
-  constructor(
-    readonly wholeLink: Link,
-    readonly whole: TraceData,
-    readonly overviewOf: OverviewOf,
-    /** Whether a time range means nothing in a reduced profile. */
-    needsExecutions = false,
-  ) {
-    this.#meta = whole.meta;
-    this.link = this.#linkOf(needsExecutions && whole.meta.is_summed === true);
-    this.data = this.#dataOf();
-    this.choose();
-  }
-
-  /** Takes the linked host; whether it is another one than before. */
-  choose(): boolean {
-    const { meta } = this.whole;
-    const hosts = meta.hosts ?? [];
-    const name = hosts.length > 1 && hosts.includes(this.wholeLink.host) ? this.wholeLink.host : "";
-    if (name === this.name) return false;
-    this.name = name;
-    this.#tables = name === "" ? null : new HostTables(meta, (table) => this.whole.table(table), name);
-    this.#renew();
-    return true;
-  }
-
-  #renew(): void {
-    this.#meta = this.#tables === null ? this.whole.meta : hostMeta(this.#tables, this.overviewOf);
-  }
-
-  tell(): void {
-    this.#listeners.tell();
-  }
-
-  #linkOf(ignoresRange: boolean): Link {
-    const { wholeLink: link, whole } = this;
-    const rows = () => (this.#tables as HostTables).stepRows();
-    const isOwn = (step: number) => this.#tables === null || step < 0;
-    const [host, step] = [
-      () => this.name,
-      () => (isOwn(link.step) ? link.step : (newRows(rows(), whole.table("steps")?.n ?? 0)[link.step] ?? -1)),
-    ];
-    return over(link, {
-      get timeRange() {
-        return ignoresRange ? null : link.timeRange;
-      },
-      get host() {
-        return host();
-      },
-      get step() {
-        return step();
-      },
-      setStep: (step) => link.setStep(isOwn(step) ? step : (rows()[step] ?? -1)),
-    });
-  }
-
-  #dataOf(): TraceData {
-    const { whole } = this;
-    const meta = () => this.#meta;
-    return over(whole, {
-      get meta() {
-        return meta();
-      },
-      table: (name) => (this.#tables ?? whole).table(name),
-      nRows: (name) =>
-        this.#tables !== null && whole.isWhole(name) ? (this.#tables.table(name)?.n ?? 0) : whole.nRows(name),
-      onTables: (listener, signal, names) => {
-        const renewed = () => {
-          this.#renew();
-          listener();
-        };
-        whole.onTables(renewed, signal, names);
-        this.#listeners.add(listener, signal);
-      },
-    });
-  }
-}
-
-/** `target`, but for what `own` has of it. */
-function over<T extends object>(target: T, own: Partial<T>): T {
-  return new Proxy(target, {
-    get(_, name) {
-      if (name in own) return Reflect.get(own, name);
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-}
-
-/** Whether any op was executed: a reduced profile has the totals without the executions. */
-export function ranOps(table: TraceData["table"]): boolean {
-  return (table("unit_totals")?.n ?? 0) > 0 || (table("occurrences")?.n ?? 0) > 0;
-}
-
-/** Whether the memory of any layer is known: a compiled program allocates as a whole. */
-export function holdsMemory({ layers = [] }: TraceMeta): boolean {
-  return layers.some(
-    ({ kind, allocated_bytes, peak_bytes }) => kind !== "other" && (allocated_bytes ?? 0) + (peak_bytes ?? 0) > 0,
-  );
-}
-
-/** Whether kernels are known without their executions. */
-const isSummed = ({ kernels = [] }: TraceMeta) => kernels[0]?.occurrences !== undefined;
-
-/** What a view may be about: whether there is none of it, and what is said of a host that has none. */
-export const SUBJECTS = {
-  ops: [({ table }: TraceData) => !ranOps(table), "ran no op"],
-  kernels: [(data: TraceData) => data.nRows("kernel_totals") === 0 && !isSummed(data.meta), "ran no kernel"],
-  steps: [(data: TraceData) => data.nRows("steps") === 0, "has no steps"],
-  memory: [
-    (data: TraceData) => data.nRows("memory") === 0 && data.meta.memory_summary.length === 0,
-    "recorded no memory",
-  ],
-  pipelines: [({ meta }: TraceData) => (meta.pipelines ?? []).length === 0, "ran no tf.data pipeline"],
-} as const;
-
-/** What a reduced profile, which has no single executions, cannot give. */
-export const REDUCED = {
-  range:
-    "A reduced profile has no op times of a range; those without one are shown here. Open a host in full for a range.",
-  kernels: "These are the kernels of all hosts: a reduced profile has only their sums.",
-  roofline:
-    "A reduced profile has no single kernels. Open one of its hosts in full: the roofline is of that host then.",
-  memory: "A reduced profile has the peaks of memory without single allocations: open a host in full for its timeline.",
-  counters: "Not over time in a reduced profile. The memory view has the peak of each host that recorded it.",
-} as const;
-
-/** Lists that are of all hosts, though one is chosen, and what is said of them. */
-const OF_ALL: Readonly<Record<string, readonly [isSo: (data: TraceData) => boolean, words: string]>> = {
-  kernels: [({ meta }) => isSummed(meta), REDUCED.kernels],
-  copies: [({ table }) => !table("copy_runs"), "These are the copies of all hosts."],
-  layers: [({ meta }) => holdsMemory(meta), "The memory of layers is that of all hosts."],
-  source_samples: [
-    ({ meta }) => (meta.source_samples ?? []).length > 0,
-    "The samples of your thread are of all hosts.",
-  ],
-};
-
-/** What of a view that reads some lists is of all hosts even so; "" where nothing is. */
-export function ofAllHosts(data: TraceData, lists: readonly string[]): string {
-  return lists.flatMap((name) => (OF_ALL[name]?.[0](data) ? OF_ALL[name][1] : [])).join(" ");
 }

@@ -290,7 +290,6 @@ class Sections {
   }
 }
 
-/** Inflated tiles that are kept: of the event shown now and the one before. */
 const MAX_OPEN = 2;
 
 interface OpenTile {

@@ -101,7 +101,6 @@ export function ofPage<T>(name: string, make: (forget: () => void) => T): T {
   return page[key];
 }
 
-/** What an error says. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
@@ -136,7 +135,6 @@ function keptState(id: string): State | undefined {
 
 const isEmpty = (value: unknown) => value === "" || (Array.isArray(value) && value.length === 0);
 
-/** Has a kernel that knows the model give all of it. */
 function ask(model: AnyModel): void {
   try {
     model.send({ kind: "whole?" });

@@ -427,7 +427,6 @@ function isOnScreen(frame: Frame, track: Track): boolean {
 }
 
 const HEAD_PX = 6;
-/** Arrows further along a chain are fainter. */
 const FAR_ALPHA = 0.45;
 const FOLDED_DASH = [3, 2];
 /** Ends further out of sight than this are drawn where the eye still follows the curve. */

@@ -1,8 +1,8 @@
 /** The visible tracks as rectangles and names: slices, levels, strips of hosts, counters, gaps. */
 
+import { REDUCED } from "../data/chosen";
 import { firstWhere, gallop, lowerBound, type Span, upperBound, xAt } from "../data/columns";
 import { CATEGORIES, CATEGORY_LABELS } from "../data/meta";
-import { REDUCED } from "../data/one_host";
 import { type HostStrip, hostsOf } from "../model/hosts";
 import { axisTop, type Counter, extremeInSpan, loadOf, PARTS, type SliceBuffer, visibleFrom } from "../model/lod";
 import { timeInside } from "../model/range";
@@ -26,7 +26,6 @@ const FAINT_ALPHA = 0.4;
 /** Columns that lie closer and differ less in height are one. */
 const TOUCH_PX = 0.01;
 const TOUCH_RATIO = 0.01;
-/** Opacity of what the search does not match, where only matches are shown. */
 const DIM_ALPHA = 0.18;
 
 export function drawTracks(frame: Frame) {
@@ -246,7 +245,6 @@ export function drawLevel(frame: Frame, row: number, name: LevelName, y: number)
 
 /** Of more lines the row would cost more than all that are shown. */
 const MAX_FOLDED_LINES = 128;
-/** Even what is mostly idle must be seen. */
 const LEAST_PX = 1;
 
 let foldedBusy = new Float32Array();
@@ -287,7 +285,6 @@ const STRIP_TOP_PX = 2;
 const STRIP_PX = 14;
 const STRIP_NAME_PX = 34;
 const COMPUTE = CATEGORIES.indexOf("device_compute");
-/** Steps closer together are not told apart. */
 const STEP_APART_PX = 6;
 
 export function drawHostStrip(frame: Frame, strip: HostStrip, y: number) {

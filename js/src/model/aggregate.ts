@@ -67,7 +67,6 @@ class Accumulator {
     this.sums.whole[name] += whole;
   }
 
-  /** Time of a slice that is counted already. */
   subtract(name: number, total: number, self: number) {
     this.sums.total[name] -= total;
     this.sums.self[name] -= self;
@@ -264,7 +263,6 @@ export class Aggregate extends Stepwise {
     return this.#sum.names.map((name) => this.#row(name));
   }
 
-  /** Totals of one name in the span, null where it does not occur. */
   of(name: number): NameTotals | null {
     return this.#sum.sums.count[name] > 0 ? this.#row(name) : null;
   }
@@ -425,7 +423,6 @@ export class KeyFigures extends Stepwise {
   }
 }
 
-/** Self time inside an event (itself included) by name. */
 export class Inside extends Stepwise {
   readonly #counts = new Map<number, number>();
   readonly #selfs = new Map<number, number>();

@@ -42,7 +42,6 @@ export function spanOf(bookmark: Bookmark): Span {
   return { t0: bookmark.start_ns * PS_PER_NS, t1: bookmark.end_ns * PS_PER_NS };
 }
 
-/** With one more, and where it is. */
 export function withBookmark(bookmarks: readonly Bookmark[], added: Bookmark): { all: Bookmark[]; index: number } {
   const index = upperBound(
     bookmarks.map((bookmark) => bookmark.start_ns),
@@ -70,11 +69,8 @@ export const MOST_DOCKED = 3;
 export const COUNTERS = "counters";
 
 export interface Arrangement extends Readonly<Record<"closedPlanes" | "openHosts" | "closedHosts", Set<number>>> {
-  /** Planes whose lines that did little are shown. */
   readonly openFolds: Set<number>;
-  /** Lines shown with all their depths. */
   readonly deepLines: Set<number>;
-  /** Lines shown with their outermost depth alone. */
   readonly flatLines: Set<number>;
   /** How many levels of a line are open, from the outermost on; none where it is not named. */
   readonly openLevels: Map<number, number>;
@@ -163,7 +159,6 @@ function keys(value: unknown): TrackKey[] {
   return asArray(value).filter((key): key is string => typeof key === "string" && /^[plcfh]\d+$/.test(key));
 }
 
-/** Pins or unpins; false, and nothing changes, when there is no room for one more counter. */
 export function togglePin(own: Arrangement, key: TrackKey): boolean {
   if (own.pinned.includes(key)) {
     own.pinned = own.pinned.filter((other) => other !== key);

@@ -15,7 +15,6 @@ export interface Palette {
   sliceInk: string;
   memoryHeap: string;
   categories: string[];
-  /** The same, pale enough to write on. */
   categoryFills: string[];
   fills: string[];
   edges: string[];

@@ -144,7 +144,6 @@ function largestBlock({ blocks }: Counter, index: number, to: number): Blocks | 
   return null;
 }
 
-/** Top of the axis, which begins at 0: a share ends at 100 %. */
 export function axisTop(counter: Counter): number {
   return counter.unit === "%" ? 100 : counter.max > 0 ? counter.max : 1;
 }
@@ -190,7 +189,6 @@ const BLOCK_BITS = 4;
 const CHAPTER_BITS = 10;
 const BLOCK = 1 << BLOCK_BITS;
 const CHAPTER = 1 << CHAPTER_BITS;
-/** Events that are looked at one by one; more lie in several blocks. */
 const MOST_LOOKS = 4 * BLOCK;
 /** Of a chapter: all of it was there. */
 const COMPLETE = 2 ** 31 - 1;
@@ -292,7 +290,6 @@ function addTo(time: Float64Array, from: Float32Array, at: number, sign: 1 | -1)
   for (let c = 0; c < time.length; c++) time[c] += sign * from[at + c];
 }
 
-/** From this width on a slice is drawn with fill and edge. */
 const WIDE_PX = 3;
 /** A thin slice with so much free on both sides is a tick, which is at least so wide: in a column of its own nobody saw it. */
 const ALONE_PX = 3;

@@ -159,7 +159,6 @@ class Cutter {
       : nodes.slice(0, most);
   }
 
-  /** Adds a box; the scope to go on with where it is open. */
   #add(node: number, inside: number): number | null {
     const { tree } = this;
     if (node >= tree.entries.length) {
@@ -187,7 +186,6 @@ class Cutter {
     this.boxes.push({ id, kind: "rest", inside, isOpen: false, chain: [], value, nOps });
   }
 
-  /** Between boxes, those that stand for most edges first. */
   arrows(edges: OpEdges): GraphArrow[] {
     const ofOp = this.#boxOfOps();
     const found = new Map<string, { from: number; to: number; n: number; isControl: boolean }>();
@@ -241,7 +239,6 @@ export interface PlacedGraph {
 }
 
 const BOX = { width: 150, height: 40 } as const;
-/** Room for the title of an open scope. */
 export const TITLE_PX = 20;
 const PAD_PX = 10;
 /** Boxes that nothing joins stand in a block of about this shape. */
@@ -364,7 +361,6 @@ class Layout {
     return { ...extent(places), places, ways };
   }
 
-  /** Sets the places of all boxes in a scope whose inside begins at a point. */
   spread(
     scope: number,
     [x0, y0]: Point,
@@ -404,7 +400,6 @@ function fromSideToSide(
   return [start, ...inner.filter(([x]) => x > start[0] && x < end[0]), end];
 }
 
-/** By what feeds what, from left to right. */
 function layered(
   ids: readonly number[],
   sizes: ReadonlyMap<number, { width: number; height: number }>,
@@ -457,7 +452,6 @@ function extent(places: ReadonlyMap<number, PlacedBox>): { width: number; height
 const NAMED = new Set(["parameter", "fusion", "custom-call", "call", "async-start"]);
 
 export interface HloNode extends Readonly<Record<"name" | "opcode" | "shape" | "label", string>> {
-  /** The framework op, "" for none. */
   readonly op: string;
   readonly value: number;
 }

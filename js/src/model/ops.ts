@@ -281,7 +281,6 @@ export function wholeTotals(table: Table | undefined, meta: TraceMeta): OpTotals
 }
 
 interface OpShare {
-  /** Framework op. */
   readonly op: number;
   /** Of the unit's time. */
   readonly ratio: number;
@@ -310,7 +309,6 @@ export class Shares {
     }
   }
 
-  /** Whether no compiled program ran. */
   get isEmpty(): boolean {
     return this.#unit.length === 0;
   }
@@ -412,7 +410,6 @@ interface Share<R> {
   readonly isRest: boolean;
 }
 
-/** As many as a reader tells apart in one bar. */
 export const N_SHARES = 10;
 
 /** The `n` largest rows and one share for the rest (a single one is shown as that row), without those of no weight. */

@@ -1,6 +1,16 @@
 /** The range, step or whole capture that figures are of and the words on it, and the windows of timelines. */
 
-import { columns, lowerBound, numbers, type RangePs, type Scope, type Span, STEADY, upperBound } from "../data/columns";
+import {
+  columns,
+  lowerBound,
+  numbers,
+  type RangePs,
+  rangeInPs,
+  type Scope,
+  type Span,
+  STEADY,
+  upperBound,
+} from "../data/columns";
 import type { SessionMeta, TraceMeta } from "../data/meta";
 import { EMPTY_TABLE, type Table } from "../data/pack";
 import type { EventsState } from "../data/store";
@@ -232,22 +242,6 @@ export function stepsOfRange(steps: Table | undefined, range: RangePs): readonly
   return startsThere && endsThere ? [first, last] : null;
 }
 
-/** The link's range (ns) in ps; a bound within a ns of a step's border is that border, else the first call of a step would fall out. */
-export function rangeInPs(rangeNs: readonly [number, number] | null, steps: Table | undefined): RangePs {
-  if (rangeNs === null) return null;
-  let [from, to] = [rangeNs[0] * 1000, rangeNs[1] * 1000];
-  if (steps === undefined || steps.n === 0) return [from, to];
-  const [start, duration] = columns(steps, "start_ps", "duration_ps");
-  const [asked, end] = [from, to];
-  for (let i = 0; i < steps.n; i++) {
-    for (const border of [start[i], start[i] + duration[i]]) {
-      if (Math.abs(border - asked) <= 1000) from = border;
-      if (Math.abs(border - end) <= 1000) to = border;
-    }
-  }
-  return [from, to];
-}
-
 function averagedRows(steps: Table): number[] {
   const isAveraged = numbers(steps, "is_averaged");
   return Array.from({ length: steps.n }, (_, row) => row).filter((row) => isAveraged[row] === 1);
@@ -353,10 +347,6 @@ export function notKnownWords(
 ): readonly [why: string, held: string] {
   const what = isRange ? "this range" : "the whole capture";
   return [`The figures of ${what} are ${NOT_KNOWN}. ${KEEP_ALL}`, windowWords(meta, steps, window)];
-}
-
-export function isWithin(range: RangePs, window: Span): boolean {
-  return range !== null && range[0] >= window.t0 && range[1] <= window.t1;
 }
 
 /** Why a view has nothing to draw on a page that holds not even a window of it. */

@@ -10,7 +10,6 @@ export const FLOW_LABELS = ["kernel launch", "runtime hand-over", "thread pool",
 export const FLOW_SHORT = ["launch", "runtime", "pool", "tf.data", "send/recv"];
 
 export interface Arrow extends Readonly<Record<"from" | "to" | "kind", number>> {
-  /** How many hops from the event that was asked about; 1 next to it. */
   readonly hop: number;
 }
 

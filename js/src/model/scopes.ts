@@ -21,7 +21,6 @@ export interface ScopeTree {
   readonly ops: readonly (readonly number[])[];
 }
 
-/** Names the row that stands for everything. */
 export const WHOLE = -1;
 
 /** `places`: for each op the row of its innermost scope; -1 for none. */

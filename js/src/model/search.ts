@@ -139,7 +139,6 @@ export interface Flags {
 
 export class Marks {
   readonly #bits: Uint32Array;
-  /** Marks before each block of positions. */
   readonly #before: Uint32Array;
   readonly #isDone: Uint8Array;
   #nDone = 0;

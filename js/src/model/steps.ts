@@ -81,7 +81,6 @@ export function statisticsOf(values: readonly number[]): Statistics {
   };
 }
 
-/** 0 of nothing. */
 export function median(values: ArrayLike<number>): number {
   const sorted = Float64Array.from(values).sort();
   const middle = sorted.length >> 1;
@@ -252,7 +251,6 @@ function add(out: RunBuffer, category: number, x0: number, x1: number, low: numb
   out.category[out.n++] = category;
 }
 
-/** More steps than this are drawn one column a pixel. */
 export const MAX_BARS = 200;
 
 export interface StepBars extends Readonly<Record<"mean" | "low" | "high", Float64Array>> {
@@ -298,7 +296,6 @@ export function stepToBarAxis(bars: StepBars, position: number): number {
   return bar + Math.max(0, position - bars.first[bar]) / (bars.first[bar + 1] - bars.first[bar]);
 }
 
-/** From this many times the usual on, a step that the mean leaves out is drawn broken. */
 const OUTLIER_FACTOR = 1.25;
 
 /** The ms at the top of the chart, over the slowest usual step: those that the mean leaves out are broken and labelled. */

@@ -89,7 +89,6 @@ export class Structure {
     return texts[codes[row]] ?? "";
   }
 
-  /** Whether a row is the sum of ops that are not named. */
   isRest(op: number): boolean {
     return op >= this.meta.n_named;
   }

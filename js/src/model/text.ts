@@ -73,7 +73,6 @@ export function formatCount(count: number): string {
   return Number.isFinite(count) ? formatFixed(Math.round(count), 0) : "–";
 }
 
-/** A number of things, which is not whole where it is a mean: "18", "0.333". */
 export function formatAmount(count: number): string {
   return Math.abs(count - Math.round(count)) < 1e-6 ? formatCount(count) : formatNumber(count);
 }
@@ -111,7 +110,6 @@ export function formatPercent(ratio: number): string {
   return `${Math.round(percent)} %`;
 }
 
-/** "1 step", "7 steps". */
 export function plural(count: number, noun: string): string {
   return `${formatAmount(count)} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -55,7 +55,6 @@ export interface LineTrack extends Placed {
 }
 export type Track = HostTrack | PlaneTrack | LineTrack | FoldTrack | GroupTrack | CounterTrack;
 
-/** What there is to lay out. */
 export interface TrackSource {
   readonly meta: TraceMeta;
   readonly rows: Rows;
@@ -81,7 +80,6 @@ export interface TrackLayout
   /** Hosts that pass the filter and are not hidden, of several; 0 for a capture of one. */
   readonly nHostsShown: number;
   readonly ofLine: ReadonlyMap<number, LineTrack>;
-  /** Of the dock too. */
   readonly byKey: ReadonlyMap<TrackKey, Track>;
 }
 
@@ -216,13 +214,10 @@ export const GROUP_PX = 18;
 export const WAITS_PX = 18;
 const FOLD_PX = 17;
 const LINE_PAD_PX = 3;
-/** Bands shown of a line until the reader opens it. */
 const DEFAULT_BANDS = 6;
-/** Lines of a plane shown until the reader opens the others. */
 const MAX_LINES = 10;
 /** Where devices did work they must be on the first screen too, so fewer host threads are shown. */
 const MAX_HOST_LINES_BESIDE_DEVICE = 3;
-/** More counters are one row until the reader opens them. */
 const MAX_COUNTERS = 3;
 
 /** Stands for the head of the counters in `closedPlanes`, and in `openFolds` where there are many. */
@@ -246,7 +241,6 @@ export function hasWaits({ planes, lines, step_names }: TraceMeta, plane: number
   return !lines.some((line) => line.n_events > 0 && isOther(line.plane));
 }
 
-/** What is known of a track before its place. */
 type Unplaced = {
   [Kind in Track["kind"]]: Omit<Extract<Track, { readonly kind: Kind }>, "y" | "isPinned">;
 }[Track["kind"]];
@@ -487,7 +481,6 @@ export function yOfRow(layout: TrackLayout, line: number, depth: number): number
   return track && y >= 0 ? track.y + y : null;
 }
 
-/** Opens what hides a row; true when something had to be opened. */
 export function reveal(meta: TraceMeta, layout: TrackLayout, state: Arrangement, line: number, depth: number): boolean {
   if (yOfRow(layout, line, depth) !== null) return false;
   const { plane } = meta.lines[line];
@@ -520,9 +513,7 @@ export function lineLabels(meta: TraceMeta): string[] {
   });
 }
 
-/** Pinned tracks take at most this share of the room; what is more scrolls. */
 const PINNED_RATIO = 0.6;
-/** The name of a track, and a line below it. */
 const NAME_PX = 32;
 
 /** `shown` px of the pinned tracks, moved up by `scroll`: what needs too much room scrolls first, then the others go under it. */

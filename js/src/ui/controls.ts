@@ -43,7 +43,6 @@ export interface TabTitle {
 }
 
 export class TabBar {
-  /** The bar; more may stand behind the tabs. */
   readonly bar: HTMLElement;
   readonly panels: readonly HTMLElement[];
   readonly #buttons: readonly HTMLButtonElement[];

@@ -5,7 +5,6 @@ import { atEnd, guarded } from "../data/widget";
 import type { Palette } from "../model/colors";
 import { CAPTURE_CODE, frameworkOf, unrecordedWords } from "../model/overview";
 
-/** A style is an object of properties by their CSS names. */
 export type Attributes = Readonly<
   Record<string, string | number | boolean | undefined | Readonly<Record<string, string>>>
 >;
@@ -252,7 +251,6 @@ export function titledAlike(label: string): Attributes {
   return { "aria-label": label, title: label };
 }
 
-/** A box to choose from; its options may come later. */
 export function selectBox(
   label: string,
   signal: AbortSignal,
@@ -298,44 +296,28 @@ export function sized(canvas: HTMLCanvasElement, width: number, height: number, 
 /** About the width of a character of the table's font, where there is no canvas to measure with. */
 const CHARACTER_PX = 6.4;
 
-function characterWidth(element: HTMLElement): (character: string) => number {
-  let context: CanvasRenderingContext2D | null = null;
-  if (typeof CanvasRenderingContext2D !== "undefined") context = document.createElement("canvas").getContext("2d");
-  if (context === null) return () => CHARACTER_PX;
+/** The width in px of a text in the element's font, or one over `most`. Adds up characters, since measuring whole texts is slow. */
+export function textWidth(element: HTMLElement): (text: string, most?: number) => number {
+  const isMeasured = typeof CanvasRenderingContext2D !== "undefined";
+  const context = isMeasured ? document.createElement("canvas").getContext("2d") : null;
   const style = getComputedStyle(element);
-  context.font = `${style.fontSize} ${style.fontFamily}`;
-  const measure = context;
+  if (context !== null) context.font = `${style.fontSize} ${style.fontFamily}`;
   const widths = new Map<string, number>();
-  return (character) => {
-    let width = widths.get(character);
-    if (width === undefined) {
-      width = measure.measureText(character).width;
-      widths.set(character, width);
-    }
+  const widthOf = (character: string) => {
+    const width = widths.get(character) ?? context?.measureText(character).width ?? CHARACTER_PX;
+    widths.set(character, width);
     return width;
   };
-}
-
-/** A function for the width in px of a text in the element's font. Adds up characters, since measuring whole texts is slow. */
-export function textWidth(element: HTMLElement): (text: string) => number {
-  const widthOf = characterWidth(element);
-  return (text) => {
+  return (text, most = Number.POSITIVE_INFINITY) => {
     let width = 0;
-    for (const character of text) width += widthOf(character);
+    for (const character of text) if (width <= most) width += widthOf(character);
     return width;
   };
 }
 
 export function textFits(element: HTMLElement, widthPx: number): (text: string) => boolean {
-  const widthOf = characterWidth(element);
-  return (text) => {
-    let width = 0;
-    for (const character of text) {
-      width += widthOf(character);
-      if (width > widthPx) return false;
-    }
-    return true;
-  };
+  const widthOf = textWidth(element);
+  return (text) => widthOf(text, widthPx) <= widthPx;
 }
 
 /** What the page shows: JupyterLab, Notebook 7, Voila and exported pages first, then VS Code, then Colab. */

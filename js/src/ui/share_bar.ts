@@ -80,9 +80,7 @@ export function isMostlyRest(segments: readonly Segment[]): boolean {
 const PADDING_PX = 8;
 /** Thinner segments show their edge colour alone. */
 const MIN_FILL_PX = 3;
-/** In less room a cut name says nothing. */
 const MIN_CUT_PX = 40;
-/** Where the page has no layout. */
 const DEFAULT_WIDTH_PX = 800;
 
 export class ShareBar {

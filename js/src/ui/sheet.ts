@@ -6,9 +6,7 @@ import { commonDecimals } from "../model/text";
 import { h, hasModifier, inFrame, on, onKeys, setAria, textFits, unspoken, watchSize } from "./dom";
 
 export interface CellLook {
-  /** Cuts one of the column's `names` to its width. */
   readonly cut: (name: string) => string;
-  /** The largest of the column's `amounts` among the rows, 0 for none. */
   readonly most: number;
   /** How many tell the column's `figures` apart. */
   readonly decimals: number;
@@ -62,7 +60,6 @@ const ROW_PX = 21;
 const HEAD_PX = 21;
 const MARGIN_ROWS = 12;
 const PAGE_ROWS = 8;
-/** Around a text in its cell. */
 const CELL_PADDING_PX = 14;
 const LEAST_COLUMN_PX = 24;
 /** Where the page has no layout: room for all columns. */
@@ -81,7 +78,6 @@ interface SheetOptions<R> {
   readonly attributes: (row: R) => Readonly<Record<string, string>>;
   readonly onSort: (id: string) => void;
   readonly onClick: (row: R, place: number, target: Element) => void;
-  /** Arrow keys lead to the row at a place. */
   readonly onWalk: (place: number) => void;
   /** Whether another key means something for the row that keys are at. */
   readonly onKey?: (key: string, row: R, place: number) => boolean;
@@ -159,7 +155,6 @@ export class Sheet<R> {
     this.#drawHead([...this.#fitted.keys()]);
   }
 
-  /** Width of a column in px, 0 where it is not shown. */
   columnWidth(id: string): number {
     return [...this.#fitted].find(([column]) => column.id === id)?.[1] ?? 0;
   }

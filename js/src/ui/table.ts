@@ -1,14 +1,13 @@
 /** Tables of rows with a name: columns and cells, sorting, selection, filter, CSV, and the link to the time range. */
 
 import { type Scope, STEADY } from "../data/columns";
-import { hostsOf, shortHost } from "../model/hosts";
 import { textFilter } from "../model/ops";
 import { describeRange, perStep, scopeOf, stepsOfScope } from "../model/range";
 import { aStep, type CsvColumns, csvOf, formatAmount, formatCount, formatPercent, formatTo } from "../model/text";
 import type { Pane } from "./controls";
 import { button, type Child, download, h, inFrame, on, say, setAria } from "./dom";
 import { type CellLook, type GridColumn, Sheet } from "./sheet";
-import { follow, type TraceView, toggleSelection, type View } from "./view";
+import { follow, hostWords, type TraceView, toggleSelection, type View } from "./view";
 
 interface GridOptions<R> {
   readonly label: string;
@@ -26,7 +25,6 @@ interface GridOptions<R> {
 export class Grid<R> {
   readonly element: HTMLElement;
   readonly sheet: Sheet<R>;
-  /** The rows in their order. */
   shown: readonly R[] = [];
   protected rows: readonly R[] = [];
   #selected: ReadonlySet<string> = new Set();
@@ -109,7 +107,6 @@ export function titled(text: string, title: string, isQuiet = false): Node {
 }
 
 export interface BarPart {
-  /** Of the longest bar of the column. */
   readonly share: number;
   readonly color: string;
   readonly title?: string;
@@ -236,7 +233,6 @@ export interface LedgerOptions<R extends LedgerRow> extends Omit<GridOptions<R>,
   readonly csv: CsvColumns<R>;
 }
 
-/** A table of which a view gives all rows at once. */
 export class Ledger<R extends LedgerRow> extends Grid<R> {
   /** The table goes when `signal` aborts. */
   constructor(
@@ -372,7 +368,6 @@ interface LinkedTableOptions<R>
   /** Whether times of a row may be of several threads at once. */
   readonly isOverThreads?: (row: R) => boolean;
   readonly onSelection?: (chosen: ReadonlySet<string>) => void;
-  /** What a click on a row does; selecting its ops when left out. */
   readonly onPick?: (row: R) => void;
   /** What the rows are about, in place of words on the scope. */
   readonly about?: () => string;
@@ -451,27 +446,27 @@ export class LinkedTable<R> {
   }
 
   #whyEmpty(): string {
-    const { host } = this.view.link;
+    const host = hostWords(this.view);
     const noun = this.options.noun();
     if (this.#all.length > 0)
       return `None of the ${noun} matches the filter. Clear it, or write /pattern/i for a regular expression.`;
     const { scope } = this;
     if (host === "" || (scope !== null && scope !== STEADY))
       return this.options.whyEmpty?.(scope) ?? `No ${noun} in this time range. Clear the range to see all.`;
-    return `${shortHost(host, hostsOf(this.view.data.meta))} has no ${noun}. Choose another host, or all of them.`;
+    return `${host} has no ${noun}. Choose another host, or all of them.`;
   }
 
   #describe(shown: readonly R[]): [string, string] {
-    const { data, link } = this.view;
+    const { data } = this.view;
     const { weight, weightNoun, noun, about, isOverThreads } = this.options;
     const sum = (rows: readonly R[]) => rows.reduce((total, row) => total + weight(row), 0);
     const all = sum(this.#all);
     const parts = [`${formatCount(shown.length)} of ${formatCount(this.#all.length)} ${noun()}`];
     if (all > 0) parts.push(`${formatPercent(sum(shown) / all)} of ${weightNoun}`);
-    const host = link.host === "" ? "" : ` · ${shortHost(link.host, hostsOf(data.meta))}`;
+    const host = hostWords(this.view);
     const linked = about?.() ?? ` · ${describeRange(data.meta, data.table("steps"), this.scope)}`;
     if (isOverThreads && this.#all.some(isOverThreads)) parts.push(OVER_THREADS);
-    return [parts.join(" · "), `${host}${linked}`];
+    return [parts.join(" · "), `${host && ` · ${host}`}${linked}`];
   }
 
   #followSelection(): void {

@@ -1,9 +1,9 @@
 /** A build function as a widget: its root element, theme, data and link, the host it follows, and what stands for it while data is missing. */
 
+import { Chosen, type Needs } from "../data/chosen";
 import type { Span } from "../data/columns";
 import { connectLink, type Link } from "../data/link";
 import type { TraceMeta } from "../data/meta";
-import { OneHost, ofAllHosts, REDUCED, SUBJECTS } from "../data/one_host";
 import { noteDrawn } from "../data/page";
 import { connectData, type TraceData } from "../data/store";
 import {
@@ -19,7 +19,7 @@ import {
 } from "../data/widget";
 import { hostsOf, shortHost } from "../model/hosts";
 import { hostOverview } from "../model/overview";
-import { isWithin, NOT_HERE, notKnownWords, rangeInPs, waitingWords } from "../model/range";
+import { NOT_HERE, notKnownWords, waitingWords } from "../model/range";
 import { button, emptyState, h, MANY_ROWS, paced, watchTheme } from "./dom";
 import { HostBar } from "./host_bar";
 
@@ -111,53 +111,32 @@ async function waitFor(view: TraceView, names: readonly string[]): Promise<void>
   box.remove();
 }
 
-/** Hides the view where its figures would be of what happens to be here, and says why, for as long as that is so. */
-function sayWhatIsMissing(view: TraceView, needs: Needs) {
-  const { data, link, root, signal } = view;
+/** A note above the view, which goes where there are no words. */
+function noteAbove(root: HTMLElement): (...words: (string | HTMLElement)[]) => void {
   const box = h("div.tfp-left-out", { role: "note" });
-  const isOfWindow = (name: string) =>
-    data.isOffline && data.window !== null && !link.timeRange && needs.ofWindow?.includes(name);
-  const update = () => {
-    const missing = readBy(link, needs).filter((name) => !data.isWhole(name) && !isOfWindow(name));
-    const isKnown = missing.every((name) => isKnownOfRange(view, name));
-    root.classList.toggle("tfp-unknown", !isKnown);
-    if (isKnown) box.remove();
-    else {
-      box.replaceChildren(...whyMissing(view, missing));
-      if (!box.isConnected) root.prepend(box);
-    }
+  return (...words) => {
+    box.replaceChildren(...words);
+    if (words.length === 0) box.remove();
+    else if (!box.isConnected) root.prepend(box);
   };
-  if (ABOUT.every((about) => readBy(about, needs).every((name) => data.isWhole(name)))) return;
-  data.onChange(update, signal);
-  for (const field of ["time_range", "host"] as const) link.on(field, update, signal);
+}
+
+/** Hides the view where its figures would be of what happens to be here, and says why, for as long as that is so. */
+function sayWhatIsMissing(view: TraceView) {
+  const { chosen, root, signal, whole } = view;
+  const note = noteAbove(root);
+  const update = () => {
+    const { missing } = chosen;
+    root.classList.toggle("tfp-unknown", missing.length > 0);
+    note(...(missing.length > 0 ? whyMissing(view, missing) : []));
+  };
+  whole.data.onChange(update, signal);
+  for (const field of ["time_range", "host"] as const) whole.link.on(field, update, signal);
   update();
 }
 
 /** Of executions, of the whole capture: a window has none. */
 const TOTALS = ["unit_totals", "host_totals", "step_totals", "kernel_totals", "kernel_step_totals"];
-/** What a view may be about: all, one host, a range. */
-const ABOUT = [
-  { timeRange: null, host: "" },
-  { timeRange: null, host: "one" },
-  { timeRange: [0, 0], host: "" },
-];
-
-/** The tables and lists that a view reads: without a range views of executions read their totals. */
-function readBy(
-  link: { readonly timeRange: unknown; readonly host: string },
-  { needs = [], forRange = [], forHost = ["host_totals"] }: Needs,
-): string[] {
-  if (link.timeRange) return [...needs, ...forRange];
-  if (!forRange.includes("occurrences")) return [...needs];
-  return [...needs, ...(link.host === "" ? ["unit_totals"] : forHost)];
-}
-
-/** Whether the rows of a table that the linked range needs are all here, though not the whole table. */
-function isKnownOfRange({ data, link }: TraceView, name: string): boolean {
-  const { window } = data;
-  const range = rangeInPs(link.timeRange, data.table("steps"));
-  return window !== null && data.table(name) !== undefined && isWithin(range, window);
-}
 
 function whyMissing(view: TraceView, missing: readonly string[]): (string | HTMLElement)[] {
   const { data, link } = view;
@@ -212,10 +191,9 @@ function keptControls(root: HTMLElement): (next: HTMLElement) => void {
 
 const labelOf = (element: Element) => element.getAttribute("aria-label") ?? "";
 
+/** The view as long as what is drawn is of one host: drawn anew, or built anew for another one. */
 class Hosted {
-  readonly #one: OneHost;
-  readonly #needsExecutions: boolean;
-  readonly #note = h("div.tfp-left-out", { role: "note" });
+  readonly #note: ReturnType<typeof noteAbove>;
   #built: AbortController | null = null;
   #isEmpty = false;
 
@@ -223,43 +201,37 @@ class Hosted {
     readonly view: TraceView,
     readonly builder: TraceBuilder,
   ) {
-    const { link, data, signal } = view;
-    this.#needsExecutions = builder.forRange !== undefined;
-    this.#one = new OneHost(link, data, hostOverview, this.#needsExecutions);
-    link.on("host", () => this.#follow(), signal);
-    link.on("time_range", () => this.#say(), signal);
-    data.onTables(() => this.#one.tell(), signal, ["host_totals"]);
+    const { whole, signal, chosen } = view;
+    this.#note = noteAbove(view.root);
+    whole.link.on("host", () => this.#follow(), signal);
+    whole.link.on("time_range", () => this.#say(), signal);
+    whole.data.onTables(() => chosen.tell(), signal, ["host_totals"]);
   }
 
   async start(): Promise<void> {
     if (this.view.signal.aborted) return;
     const built = within(this.view.signal);
     this.#built = built;
-    const one = this.#one;
-    const view: TraceView = {
-      ...this.view,
-      link: one.link,
-      data: one.data,
-      whole: { link: this.view.link, data: this.view.data },
-      signal: built.signal,
-      // What was built for another host must not draw.
-      onTheme: (listener) => this.view.onTheme(() => !built.signal.aborted && listener()),
-    };
-    this.#isEmpty = this.#hasNone();
-    if (this.#isEmpty) this.view.root.append(this.#emptyState());
+    // What was built for another host must not draw.
+    const onTheme = (listener: () => void) => this.view.onTheme(() => !built.signal.aborted && listener());
+    const view = { ...this.view, signal: built.signal, onTheme };
+    const { nothing } = view.chosen;
+    this.#isEmpty = nothing !== "";
+    if (this.#isEmpty) view.root.append(this.#emptyState(nothing));
     else {
       await this.builder.build(view);
       if (built.signal.aborted) return;
-      sayWhatIsMissing(view, this.builder);
+      sayWhatIsMissing(view);
     }
     this.#say();
   }
 
   #follow(): void {
-    void this.view.data.ready(["host_totals"]);
-    if (!this.#one.choose()) return;
-    if (!this.builder.isRebuilt && !this.#isEmpty && !this.#hasNone()) {
-      this.#one.tell();
+    const { chosen, whole } = this.view;
+    void whole.data.ready(["host_totals"]);
+    if (!chosen.choose()) return;
+    if (!this.builder.isRebuilt && !this.#isEmpty && chosen.nothing === "") {
+      chosen.tell();
       this.#say();
     } else void this.#rebuild();
   }
@@ -281,43 +253,32 @@ class Hosted {
     }
   }
 
-  #hasNone(): boolean {
-    const { about } = this.builder;
-    if (about === undefined || this.#one.name === "") return false;
-    const [isEmpty] = SUBJECTS[about];
-    return isEmpty(this.#one.data) && !isEmpty(this.view.data);
-  }
-
-  #emptyState(): HTMLElement {
-    const { signal, link, data } = this.view;
-    const title = `${shortHost(this.#one.name, hostsOf(data.meta))} ${SUBJECTS[this.builder.about ?? "ops"][1]}`;
-    const box = emptyState(title, "Other hosts did. Choose another one, or all of them.", "", signal);
-    const all = button("All hosts", () => link.setHost(""), signal);
-    box.append(h("p", all));
+  #emptyState(words: string): HTMLElement {
+    const { signal, link } = this.view;
+    const why = "Other hosts did. Choose another one, or all of them.";
+    const box = emptyState(`${hostWords(this.view)} ${words}`, why, "", signal);
+    box.append(
+      h(
+        "p",
+        button("All hosts", () => link.setHost(""), signal),
+      ),
+    );
     return box;
   }
 
-  /** What the figures are not of, above the view. */
+  /** What the figures are not of. */
   #say(): void {
-    const { root, link, data } = this.view;
-    const isRanged = this.#needsExecutions && data.meta.is_summed === true && link.timeRange !== null;
-    const isOne = this.#one.name !== "" && !this.#isEmpty;
-    const ofAll = isOne ? ofAllHosts(this.#one.data, this.builder.needs ?? []) : "";
-    const words = [isRanged ? REDUCED.range : "", ofAll].filter(Boolean).join(" ");
-    this.#note.textContent = words;
-    if (words === "") this.#note.remove();
-    else if (!this.#note.isConnected) root.prepend(this.#note);
+    const { caveats } = this.view.chosen;
+    this.#note(...(caveats ? [caveats] : []));
   }
 }
 
-/** What every view is built from. */
 export interface View {
   /** `.tfp` element with `data-tfprof` and `data-theme`; empty when the build starts. */
   readonly root: HTMLElement;
   readonly model: AnyModel;
   readonly host: Host;
   readonly signal: AbortSignal;
-  /** The model's `options`, parsed. */
   readonly options: Readonly<Record<string, unknown>>;
   onTheme(listener: () => void): void;
   /** Shows an error in the view's own place; the other views stay alive. */
@@ -327,28 +288,17 @@ export interface View {
 }
 
 export interface TraceView extends View {
-  /** Of the linked host; steps are then that host's own. */
+  /** Of what is chosen; steps are then those of the chosen host. */
   readonly link: Link;
   readonly data: TraceData;
+  readonly chosen: Chosen;
   /** Of all hosts. */
   readonly whole: { readonly link: Link; readonly data: TraceData };
 }
 
-export interface Needs {
-  /** Tables and lists without which the view cannot be built. */
-  readonly needs?: readonly string[];
-  /** Of these such as it shows, without a range, for the steps that a page keeps. */
-  readonly ofWindow?: readonly string[];
-  /** Those that it reads only where a time range is set. */
-  readonly forRange?: readonly string[];
-  /** Those that a view of executions reads for one of several hosts and no range, where that is not `host_totals`. */
-  readonly forHost?: readonly string[];
-  /** What it is about, where a host may have none of it. */
-  readonly about?: keyof typeof SUBJECTS;
-  /** Whether it is built anew for another host; else it draws itself anew when its tables change. */
-  readonly isRebuilt?: boolean;
-  /** Whether it is of all hosts, whichever is linked. */
-  readonly isOfAll?: boolean;
+/** The chosen host in a sentence, "" for all hosts. */
+export function hostWords({ chosen }: Pick<TraceView, "chosen">): string {
+  return chosen.host === "" ? "" : shortHost(chosen.host, hostsOf(chosen.whole.data.meta));
 }
 
 const ALWAYS = ["ops", "op_shares"];
@@ -361,6 +311,10 @@ export interface ViewBuilder {
 /** A kind of view with the `link` and `data` references; it is built when what it needs is here. */
 export interface TraceBuilder extends Needs {
   readonly name: string;
+  /** Whether it is built anew for another host; else it draws itself anew when its tables change. */
+  readonly isRebuilt?: boolean;
+  /** Whether it is of all hosts, whichever is linked. */
+  readonly isOfAll?: boolean;
   build(view: TraceView): void | Promise<void>;
 }
 
@@ -372,23 +326,23 @@ export function mount(builder: TraceBuilder): WidgetModule {
       connectData(view.host, String(view.model.get("data")), view.signal),
     ]);
     if (view.signal.aborted) return;
-    const traceView = { ...view, link, data, whole: { link, data } };
-    const isOfHosts = hasHosts(data.meta);
+    const whole = { link, data };
+    const chosen = new Chosen(whole, hostOverview, builder);
+    const { link: own, data: part } = chosen;
+    const traceView: TraceView = { ...view, ...(isOfAll ? whole : { link: own, data: part }), chosen, whole };
     // A view of a dashboard or of a comparison is inside another one.
     const isAlone = view.root.parentElement?.closest("[data-tfprof]") === null;
-    if (isOfHosts && isAlone && name !== "dashboard") addHostBar(traceView);
+    if (hasHosts(data.meta) && isAlone && name !== "dashboard") addHostBar(traceView);
     await waitFor(traceView, [...ALWAYS, ...needs, ...(link.host === "" ? [] : ["host_totals"])]);
     if (view.signal.aborted) return;
-    if (isOfHosts && !isOfAll) await new Hosted(traceView, builder).start();
-    else {
-      await build(traceView);
-      sayWhatIsMissing(traceView, builder);
-    }
+    if (!isOfAll) return new Hosted(traceView, builder).start();
+    await build(traceView);
+    sayWhatIsMissing(traceView);
   };
   return mountPlain({ name, build: buildAll });
 }
 
-function addHostBar({ root, link, data, signal }: TraceView): void {
+function addHostBar({ root, whole: { link, data }, signal }: TraceView): void {
   const place = h("div.tfp.tfp-hosts", new HostBar({ link, data, signal }).element);
   watchTheme(place, () => undefined, signal);
   root.before(place);

@@ -2,10 +2,8 @@
 
 import { STEADY } from "../../data/columns";
 import type { TraceMeta } from "../../data/meta";
-import { OneHost } from "../../data/one_host";
 import { type AnyModel, atEnd, reasonOf, within } from "../../data/widget";
 import { hostCuts, hostsOf, shortHost } from "../../model/hosts";
-import { hostOverview } from "../../model/overview";
 import { describeRange, hasSteady } from "../../model/range";
 import { formatCount, plural } from "../../model/text";
 import { BRING_VIEW, SHOW_VIEW, TabBar, VIEW_TITLES } from "../../ui/controls";
@@ -74,7 +72,6 @@ interface Limit {
   readonly text: string;
   /** Trait of the view that it is about; "" for the capture as a whole. */
   readonly view: string;
-  /** Whether that view tells it in its own words. */
   readonly is_told?: boolean;
 }
 
@@ -340,9 +337,7 @@ export class OpenedHost {
   }
 }
 
-/** Room for the name of a host in the chip. */
 const HOST_PX = 150;
-/** As in the style sheet. */
 const NARROW_PX = 1100;
 
 /** The timeline may have to wait for its kernel; the others do not wait for it that long. */
@@ -350,8 +345,6 @@ const PATIENCE_MS = 1000;
 
 /** What the tabs are about: a range, else the averaged steps or the whole capture; and the way back to all hosts. */
 class Chip {
-  /** What it says is of the linked host, where there is one. */
-  readonly #one: OneHost;
   readonly element = h("span.tfp-chip", h("span.q.opt", "Showing"));
   readonly #words = h("span.cut", { role: "status" });
   readonly #box: HTMLElement;
@@ -374,26 +367,25 @@ class Chip {
     this.#whole = button("whole capture", set(true), view.signal, { title });
     this.#scopes = h("span.seg", { role: "group", "aria-label": "What all figures are of" }, this.#steps, this.#whole);
     this.element.append(this.#box, this.#scopes);
-    this.#one = new OneHost(view.link, view.data, hostOverview);
     for (const field of ["time_range", "whole_capture", "host"] as const)
       view.link.on(field, () => this.#show(), view.signal);
-    this.#one.data.onTables(() => this.#show(), view.signal, ["steps", "step_totals"]);
+    view.chosen.data.onTables(() => this.#show(), view.signal, ["steps", "step_totals"]);
     watchSize(view.root, view.signal, () => this.#show());
     this.#show();
   }
 
   #show(): void {
-    const { link } = this.view;
-    this.#one.choose();
-    const { data, name } = this.#one;
+    const { link, chosen } = this.view;
+    chosen.choose();
+    const { data, host } = chosen;
     const range = link.timeRange;
     const rangePs = range === null ? null : ([range[0] * 1000, range[1] * 1000] as const);
     const { clientWidth } = this.view.root;
     const isNarrow = clientWidth > 0 && clientWidth < NARROW_PX;
     const room = isNarrow ? HOST_PX / 2 : HOST_PX;
-    this.#host.textContent = hostCuts([name], hostsOf(data.meta), textFits(this.element, room))(name);
-    this.#hostBox.title = name;
-    if (name === "") this.#hostBox.remove();
+    this.#host.textContent = hostCuts([host], hostsOf(data.meta), textFits(this.element, room))(host);
+    this.#hostBox.title = host;
+    if (host === "") this.#hostBox.remove();
     else this.#box.before(this.#hostBox);
     const { meta } = data;
     const steps = data.table("steps");

@@ -29,7 +29,6 @@ import type { TraceBuilder, TraceView } from "../../ui/view";
 type Grouping = "op" | "category" | "program";
 
 interface HloOp extends HloMeta {
-  /** The name of its program, unique. */
   readonly program: string;
 }
 
@@ -38,7 +37,6 @@ interface HloRow extends Readonly<Record<"rank" | "occurrences" | "totalPs" | "s
   /** Rows of the meta object's `hlo_ops`: one, or those of a group. */
   readonly hlos: readonly number[];
   readonly meta: HloOp;
-  /** Of the self time of all HLO ops. */
   readonly ratio: number;
   /** Over total time; NaN where nothing is known of the op. */
   readonly gflops: number;
@@ -207,7 +205,6 @@ const GROUPINGS: readonly Choice<Grouping>[] = [
 ];
 const NOUNS: Readonly<Record<Grouping, string>> = { op: "HLO ops", category: "categories", program: "programs" };
 
-/** Of more ops each is a small part: what kind of work there is says more at first. */
 const MANY_OPS = 200;
 
 class HloTable {
@@ -216,7 +213,6 @@ class HloTable {
   #families: readonly HloRow[] = [];
   #regroup: (keep?: (hlo: number) => boolean) => HloRow[] = () => [];
   readonly #hlos: readonly HloOp[];
-  /** For each HLO op the framework ops that it stands for, and their names. */
   readonly #shares: readonly (readonly OpShare[])[];
   readonly #ops: readonly (readonly string[])[];
   readonly #table: LinkedTable<HloRow>;

@@ -1,6 +1,6 @@
 /** Whether the training waits for data, for which part of the input, and what to change. */
 
-import type { RangePs } from "../../data/columns";
+import { type RangePs, rangeInPs } from "../../data/columns";
 import type { AdviceMeta, IteratorNode, PipelineMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import {
@@ -24,7 +24,7 @@ import {
 import { cutNames } from "../../model/names";
 import type { PlacedBox } from "../../model/op_graph";
 import { type Framework, frameworkOf } from "../../model/overview";
-import { describeRange, perStep, rangeInPs, scopeOf, stepsOfScope } from "../../model/range";
+import { describeRange, perStep, scopeOf, stepsOfScope } from "../../model/range";
 import {
   formatCount,
   formatInstant,

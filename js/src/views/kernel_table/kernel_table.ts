@@ -16,7 +16,6 @@ import type { TraceBuilder, TraceView } from "../../ui/view";
 interface KernelRow extends KernelMeta {
   readonly rank: number;
   readonly readable: string;
-  /** Row of the meta object's `kernels`. */
   readonly kernel: number;
   readonly occurrences: number;
   readonly totalPs: number;
@@ -84,7 +83,6 @@ export function tensorCore(kernel: Pick<KernelMeta, "could_use_tensor_core" | "u
 
 type Grouping = "name" | "op" | "type" | "unit";
 
-/** One kernel, or several that belong together. */
 interface KernelGroup extends KernelRow {
   /** What tells the row from others, whatever the grouping. */
   readonly key: string;

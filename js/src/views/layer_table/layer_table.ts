@@ -1,8 +1,8 @@
 /** Keras layers in the linked time range: forward, backward and optimizer time. */
 
+import { holdsMemory } from "../../data/chosen";
 import { numbers, type Scope, STEADY } from "../../data/columns";
 import type { LayerMeta } from "../../data/meta";
-import { holdsMemory } from "../../data/one_host";
 import { EMPTY_TABLE } from "../../data/pack";
 import { type LayerRow, layerRows, opsOfScope, PHASES, withoutWaiting } from "../../model/ops";
 import { frameworkOf, limitingSide } from "../../model/overview";

@@ -145,7 +145,6 @@ export class StepAxis {
     return this.left + this.width;
   }
 
-  /** Left edge of a step; whatever lies outside is at the edge. */
   x(ordinal: number): number {
     return this.left + (Math.max(0, Math.min(this.nSteps, ordinal)) / this.nSteps) * this.width;
   }
@@ -215,7 +214,6 @@ function spanOf(run: Run, column: Float32Array, bin: number): number {
   return Math.max(run.n[bin], (column[bin + 1] ?? 0) - column[bin]);
 }
 
-/** The number of a step. */
 export function numberOf(run: Run, ordinal: number): number {
   const bin = binOf(run, ordinal);
   const part = (ordinal - run.first_ordinal[bin]) / run.n[bin];
@@ -242,7 +240,6 @@ export function timeOf(run: Run, ordinal: number): number {
   return run.start_s[bin] + ((ordinal - run.first_ordinal[bin]) * run.mean_ms[bin]) / 1000;
 }
 
-/** The one of growing values that is nearest. */
 function nearest(values: ArrayLike<number>, value: number): number {
   const at = partOf(values, value);
   return values[at + 1] - value < value - values[at] ? at + 1 : at;
@@ -268,7 +265,6 @@ function calmed(values: Float32Array): number[] {
   });
 }
 
-/** Ticks above 0, with as many decimals as the largest needs. */
 export function levelTicks(top: number, most: number): Tick[] {
   const levels = niceTicks(top, most).slice(1);
   const decimals = Math.max(0, Math.ceil(-Math.log10(levels[0] ?? 1) - 1e-9));

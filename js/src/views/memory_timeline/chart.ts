@@ -47,7 +47,6 @@ function pieceWords(events: MemoryEvents, row: number): string {
   return ` · largest free piece ${part} of ${all} ${unit} free`;
 }
 
-/** The name of an op, or what is known of an allocation that names none. */
 export function opName({ names, sections, hlo_ops }: TraceMeta, id: number): string {
   const hasXla = (sections?.hlo_ops?.n_rows ?? hlo_ops?.length ?? 0) > 0;
   return names[id] || (hasXla ? "allocated by XLA (op unknown)" : "op not recorded");
@@ -182,7 +181,6 @@ function formatTick(value: number): string {
 
 /** Steps narrower than this have no mark of their own peak. */
 const MIN_PEAK_PX = 5;
-/** Width from which a gap says what it is. */
 const GAP_TEXT_PX = 90;
 
 interface Shown {
@@ -197,7 +195,6 @@ export class MemoryChart {
   readonly element = h("div.tfp-plot", { tabindex: 0, role: "img" });
   /** What is drawn beyond what the figures beside the chart explain. */
   readonly legend = h("span.tfp-mem-keys.opt");
-  /** How many of the events the chart draws, where those are not all. */
   readonly drawn = h("p.q.tfp-mem-drawn");
   isFreeDrawn = false;
   isFragmentationDrawn = false;
@@ -395,7 +392,6 @@ export class MemoryChart {
     this.view.link.setTimeRange([this.#timeAt(Math.min(x0, x1)) / 1000, this.#timeAt(Math.max(x0, x1)) / 1000]);
   }
 
-  /** Left and right walk through the events; Enter shows the peak again. */
   #key(key: string): boolean {
     const shown = this.#shown;
     if (shown === null || !["ArrowLeft", "ArrowRight", "Enter"].includes(key)) return false;

@@ -1,6 +1,6 @@
 /** What is in use over time, the peak of the linked range, and what holds it. */
 
-import type { RangePs } from "../../data/columns";
+import { isWithin, type RangePs, rangeInPs } from "../../data/columns";
 import type { TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
 import {
@@ -18,7 +18,7 @@ import {
   type Unfreed,
   unfreedByOp,
 } from "../../model/memory";
-import { isWithin, KEEP_ALL, rangeInPs, stepLabel, stepWords, windowWords } from "../../model/range";
+import { KEEP_ALL, stepLabel, stepWords, windowWords } from "../../model/range";
 import { formatBytes, formatCount, formatInstant, formatNumber, formatPercent, plural } from "../../model/text";
 import { isInDashboard, labelList, labelled } from "../../ui/controls";
 import { button, type Child, copyButton, emptyState, h, MANY_ROWS, on, paced, selectBox } from "../../ui/dom";
@@ -39,7 +39,6 @@ interface Facts {
   readonly peak: number;
   readonly moment: number | null;
   readonly momentRow: number;
-  /** Whether it is known what the allocator may use. */
   readonly isLimited: boolean;
   /** The highest mark since the process began; NaN where it is not known. */
   readonly peakHeapBytes: number;
@@ -189,7 +188,7 @@ class MemoryTimeline {
   /** Whether all events of a span, null for the whole capture, are here. */
   #isHere(range: RangePs): boolean {
     const { data } = this.view;
-    return data.isWhole("memory") || (data.window !== null && isWithin(range, data.window));
+    return data.isWhole("memory") || isWithin(range, data.window);
   }
 
   #sayGrowth(events: MemoryEvents): void {
@@ -290,7 +289,6 @@ class MemoryTimeline {
   }
 }
 
-/** The allocator that had no room for a request, -1 for none. */
 function failedAllocator(view: TraceView): number {
   const { memory_failure, allocators } = view.data.meta;
   return memory_failure ? allocators.indexOf(memory_failure.allocator) : -1;

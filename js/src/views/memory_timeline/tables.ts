@@ -1,8 +1,8 @@
 /** The tables under the memory chart: holders by op, layer or line, by step, lifetimes, what is not freed. */
 
+import { REDUCED } from "../../data/chosen";
 import type { RangePs } from "../../data/columns";
 import type { MemorySummaryRow } from "../../data/meta";
-import { REDUCED } from "../../data/one_host";
 import { EMPTY_TABLE } from "../../data/pack";
 import {
   AFTER_STEPS,
@@ -111,7 +111,6 @@ function inUnit(bytes: number, [size]: ByteUnit): string {
   return value > 0 && value < 0.001 ? "<0.001" : formatNumber(value);
 }
 
-/** Around the title of a column. */
 const HEAD_PADDING_PX = 14;
 const NOUNS: Readonly<Record<HeldBy, string>> = { op: "op", layer: "layer", line: "line" };
 const NOTHING = "Nothing is held then.";
@@ -214,7 +213,6 @@ class LiveTable {
     };
   }
 
-  /** Ops, layers or lines that are known by name. */
   get #n(): number {
     if (this.#by === "op") return new Set(this.#rows.flatMap(({ ops }) => ops)).size;
     return this.#rows.filter(({ ops, name }) => ops.length > 0 && name !== unknown(this.#by)).length;

@@ -1,7 +1,7 @@
 /** Ops in the linked time range: bars of shares and a table, one row per op or per type. */
 
+import { ranOps } from "../../data/chosen";
 import { groupBy, type Scope, STEADY } from "../../data/columns";
-import { ranOps } from "../../data/one_host";
 import type { Table } from "../../data/pack";
 import { opCategory, opColors } from "../../model/colors";
 import { shortName } from "../../model/names";
@@ -175,7 +175,6 @@ const ROWS: readonly Choice<"op" | "type">[] = [
   { value: "type", text: "by type" },
 ];
 
-/** Of more ops each is a small part: what kind of work there is says more at first. */
 const MANY_OPS = 200;
 
 class OpTable {

@@ -47,10 +47,9 @@ import {
 } from "../../ui/dom";
 import { FailurePanel } from "../../ui/failure_panel";
 import { categorySwatch } from "../../ui/share_bar";
-import { chooseRange, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { chooseRange, hostWords, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
 
 const N_CARDS = 3;
-/** Filled bars of the mark beside the word. */
 const BARS = { high: 3, medium: 2, low: 1 } as const;
 
 interface Card extends Readonly<Record<"element" | "body" | "facts", HTMLElement>> {
@@ -172,7 +171,6 @@ class AdviceCards {
     return box;
   }
 
-  /** Opens one card, -1 for none, and closes the others. */
   #open(index: number): void {
     this.#cards.forEach(({ element, title, body }, i) => {
       body.hidden = i !== index;
@@ -204,7 +202,6 @@ class AdviceCards {
     root.dispatchEvent(new CustomEvent(BRING_VIEW, { bubbles: true, composed: true, detail: one.view }));
   }
 
-  /** The card whose evidence the views show, -1 for none. */
   #shown(): number {
     const { view, advice } = this;
     const { link } = view.whole;
@@ -461,7 +458,7 @@ class WhatNext {
       if (pane === "top") top.draw();
     };
     const panes = [
-      { value: "next" as Pane, text: this.view.link.host === "" ? title : `${title}, all hosts` },
+      { value: "next" as Pane, text: hostWords(this.view) === "" ? title : `${title}, all hosts` },
       { value: "top" as Pane, text: "Top ops" },
     ];
     const pane = segmented("What the column shows", panes, this.#pane, choose, this.view.signal, "tfp-words");
@@ -479,7 +476,6 @@ function nothingStandsOut(view: TraceView): (HTMLElement | string)[] | null {
   return largest ? [h("b", "Nothing to change stands out."), ` ${largest}`] : null;
 }
 
-/** What comes before the first colon is the headline. */
 function nextStep(text: string, view: TraceView): HTMLElement {
   const colon = text.indexOf(": ");
   const end = colon > 0 && colon < 90 ? colon + 1 : 0;
@@ -540,7 +536,6 @@ function sideFigures(view: TraceView): HTMLElement {
   return figures;
 }
 
-/** One short line; everything else is in the details. */
 function environmentText(environment: Readonly<Record<string, unknown>>): string {
   const number = (key: string) => (typeof environment[key] === "number" ? (environment[key] as number) : 0);
   const parts: string[] = [];

@@ -1,16 +1,16 @@
 /** The roofline of the linked time range: a circle for each op, to be pointed at and walked through. */
 
-import { eachInside, numbers, type RangePs, rangeOf, type Scope, STEADY } from "../../data/columns";
+import { REDUCED } from "../../data/chosen";
+import { eachInside, numbers, type RangePs, rangeInPs, rangeOf, type Scope, STEADY } from "../../data/columns";
 import type { RooflineMeta } from "../../data/meta";
-import { REDUCED } from "../../data/one_host";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { opName } from "../../model/ops";
 import { COMPILE_CODE, frameworkOf } from "../../model/overview";
-import { rangeInPs, scopeOf, stepsOfScope, wholeSteps } from "../../model/range";
+import { scopeOf, stepsOfScope, wholeSteps } from "../../model/range";
 import { formatAmount, formatCount, formatNumber, formatPercent, formatTime, plural } from "../../model/text";
 import { emptyState, h, inFrame, on, onKeys, say, setAria, svg, textWidth, watchSize } from "../../ui/dom";
 import { type Tip, TipBox } from "../../ui/plot";
-import { follow, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { follow, hostWords, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
 
 /** What an op is held up by; "cache" where it moved more than the memory could, "" where that is not known. */
 type Bound = "compute" | "memory" | "cache" | "";
@@ -93,7 +93,6 @@ interface Roof {
   readonly kind: number;
   /** Float operations a second. */
   readonly peak: number;
-  /** Whether an op of the chart runs on it. */
   readonly isUsed: boolean;
 }
 
@@ -233,15 +232,12 @@ function reach(works: readonly Work[], value: (work: Work) => number): [number, 
   return [first?.value ?? 1, sorted[sorted.length - 1]?.value ?? 1];
 }
 
-/** Names that a tooltip has of several. */
 const NAMED = 2;
 
-/** "989 TFLOP/s". */
 function formatFlops(perSecond: number): string {
   return `${formatNumber(perSecond / 1e12)} TFLOP/s`;
 }
 
-/** "3,352 GB/s": as data sheets have it. */
 function formatBytesRate(perSecond: number): string {
   const gb = perSecond / 1e9;
   return `${gb >= 1000 ? formatCount(gb) : formatNumber(gb)} GB/s`;
@@ -332,10 +328,8 @@ function sumPs(works: readonly Work[]): number {
 const X_TITLE = "float operations a byte";
 const NEAR_PX = 8;
 const WORD_PX = 14;
-/** Half the length of the words along the memory's roof. */
 const SLOPE_WORDS_PX = 50;
 const TIP_LINE_PX = 15;
-/** From the end of a roof to its words. */
 const WORD_GAP_PX = 20;
 
 class Plot {
@@ -614,7 +608,7 @@ class RooflineChart {
     const { view, roofline } = this;
     const { data, link } = view;
     const { table } = data;
-    const isWhole = link.timeRange === null && link.host === "";
+    const isWhole = link.timeRange === null && hostWords(view) === "";
     // Of one host nothing but its executions is known.
     const scope = isWhole ? scopeOf(link, table) : rangeInPs(link.timeRange, table("steps"));
     const nSteps = stepsOfScope(table("steps"), scope);

@@ -1,7 +1,7 @@
 /** The name scopes of the ops in the linked time range: an icicle to look into, the whole on top. */
 
+import { ranOps } from "../../data/chosen";
 import { FAMILIES } from "../../data/meta";
-import { ranOps } from "../../data/one_host";
 import { EMPTY_TABLE } from "../../data/pack";
 import { opColors } from "../../model/colors";
 import { leafOf, tipName } from "../../model/names";
@@ -66,7 +66,6 @@ class ScopeModel {
     this.figures = this.#figure();
   }
 
-  /** Whether that changed what is selected. */
   select(names: Iterable<string>): boolean {
     const selected = new Set(names);
     if (selected.size === this.selected.size && [...selected].every((name) => this.selected.has(name))) return false;
@@ -170,7 +169,6 @@ const PARTS: readonly Choice<Part>[] = [
   { value: "backward", text: "Backward" },
   { value: "optimizer", text: "Optimizer" },
 ];
-/** Of a deeper path only the last scopes are named. */
 const MOST_CRUMBS = 8;
 
 class ScopeIcicle implements IcicleSource {

@@ -46,7 +46,6 @@ export function bucketNote(bucket: string): string {
 
 /** What a figure is divided by, and what bars are measured against. */
 export interface HeatScale {
-  /** Self time that fills a bar. */
   readonly maxPs: number;
   readonly wholePs: number;
   /** Steps that times were divided by; null where they are not a step. */
@@ -223,7 +222,6 @@ export class SourceModel {
     return { maxPs, wholePs: this.heat.wholePs, nSteps: this.#nSteps, opName: this.opName };
   }
 
-  /** All lines and buckets. */
   get #heats(): readonly Heat[] {
     return [...this.heat.files.flatMap(({ lines }) => [...lines.values()]), ...this.heat.buckets];
   }
@@ -250,7 +248,6 @@ export class SourceModel {
     return new Map(own.map(({ line, n_samples: n, time_ratio: ratio }) => [line, { n, ratio }]));
   }
 
-  /** Whether samples tell lines apart: during `fit`, all are at one. */
   get hasSamples(): boolean {
     const samples = this.view.data.meta.source_samples ?? [];
     return samples.length > 0 && samples[0].time_ratio < MOST_AT_ONE_LINE;

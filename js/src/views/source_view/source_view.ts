@@ -1,8 +1,8 @@
 /** The reader's code with its time beside it. */
 
+import { ranOps } from "../../data/chosen";
 import type { Link } from "../../data/link";
 import { CATEGORY_LABELS, type TraceMeta } from "../../data/meta";
-import { ranOps } from "../../data/one_host";
 import { cutNames, shortestSuffixes } from "../../model/names";
 import { CAPTURE_CODE, frameworkOf } from "../../model/overview";
 import { describeRange } from "../../model/range";
@@ -52,7 +52,6 @@ import {
   tipLines,
 } from "./lines";
 
-/** A file of more lines is shown around its hot ones only. */
 const MAX_LINES = 4000;
 const AROUND = 40;
 
@@ -211,7 +210,6 @@ function hottest(rows: ReadonlyMap<number, Row>): number {
   return line;
 }
 
-/** All lines of a file, or of a very long one those around its hot lines. */
 function chooseLines(code: ReadonlyMap<number, string>, hot: Iterable<number>): number[] {
   const all = [...code.keys()].sort((a, b) => a - b);
   if (all.length <= MAX_LINES) return all;
@@ -301,7 +299,6 @@ class ElseList {
   }
 }
 
-/** Rows of all files but `shown`, and of the buckets, most time first. */
 function elseRows(
   files: readonly FileHeat[],
   buckets: readonly BucketHeat[],

@@ -75,7 +75,6 @@ const MAX_BAR_PX = 56;
 const TICK_GAP_PX = 8;
 const MIN_TICK_PX = 24;
 const CHARACTER_PX = 6.2;
-/** Thinner bars have no gap between their pieces. */
 const MIN_GAP_BAR_PX = 4;
 
 interface StepScene {
@@ -173,7 +172,6 @@ function paintColors(chart: Chart, { meta, bars, width }: StepScene, root: HTMLE
   colorAxes(chart, ["x_axis", "y_axis"], color["ink-2"], getComputedStyle(root).fontFamily);
 }
 
-/** Room for "mean 30.4 ms". */
 const MEAN_LABEL_PX = 84;
 
 /** The words inside the plot; call when Bokeh has laid the plot out. */
@@ -214,11 +212,9 @@ const NO_STEPS_REASON =
 class StepChart {
   readonly #plot: HTMLElement;
   readonly #labels = unspoken("div.tfp-labels");
-  /** The sides of the range, on top of the bars. */
   readonly #edges = h("div.tfp-edges", { hidden: true });
   #steps: Table;
   #bars: StepBars;
-  /** Where a keyboard range began. */
   #anchor = -1;
   /** The rows that were chosen here, and their time: steps of several hosts overlap, so the time does not tell the rows. */
   #choice: { rows: readonly [number, number]; range: readonly [number, number] } | null = null;

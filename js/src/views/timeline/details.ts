@@ -1,13 +1,13 @@
 /** The selected slice: its details at the side, and the ways from it to its neighbours. */
 
-import { lowerBound, numbers } from "../../data/columns";
+import { isWithin, lowerBound, numbers } from "../../data/columns";
 import { childrenOf, parentOf } from "../../data/events";
 import { FAMILIES, FAMILY_LABELS } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { Inside, KeyFigures, statsOfEvent } from "../../model/aggregate";
 import { shortName } from "../../model/names";
 import { sideOf } from "../../model/ops";
-import { isWithin, KEEP_ALL, NOT_KNOWN, stepWords } from "../../model/range";
+import { KEEP_ALL, NOT_KNOWN, stepWords } from "../../model/range";
 import {
   type Arrow,
   arrowsAt,
@@ -36,7 +36,6 @@ import type { TimelineState } from "./state";
 
 const MAX_COMPILED = 5;
 const MAX_IDS = 5;
-/** Part of a frame that the figures may take. */
 const FILL_MS = 4;
 /** Stats that take longer are said not to be here. */
 const STATS_MS = 700;
@@ -93,7 +92,6 @@ export class Details {
     return place;
   }
 
-  /** The figures of the range anew; the old ones stay until they are there. */
   #refill() {
     const [first] = this.#places;
     if (!this.#inRange || !first) return;
@@ -249,7 +247,6 @@ function named(name: string, filling: Filling): Filling {
   return { element, step: (isOver) => filling.step(isOver) };
 }
 
-/** Several fillings as one: they appear together. */
 function all(fillings: readonly Filling[]): Filling {
   let next = 0;
   const step = (isOver: () => boolean) => {
@@ -284,7 +281,6 @@ function fullName(name: string): HTMLElement {
   return h("div.tl-full", { tabindex: 0, "aria-label": "Full name" }, name);
 }
 
-/** Short names, but never the same one for two different names. */
 function distinctLabels(names: readonly string[]): string[] {
   const short = names.map(shortName);
   return short.map((label, i) => (short.indexOf(label) === short.lastIndexOf(label) ? label : names[i]));
@@ -595,7 +591,7 @@ function viewLink(state: TimelineState, text: string, trait: string, tip = ""): 
 function memoryRows({ trace, events }: TimelineState, event: number): Pair[] {
   const table = trace.data.table("memory");
   const span = [events.start[event], events.endOf(event)] as const;
-  const isKnown = trace.data.isWhole("memory") || (trace.data.window && isWithin(span, trace.data.window));
+  const isKnown = trace.data.isWhole("memory") || isWithin(span, trace.data.window);
   if (!table || table.n === 0 || !isKnown) return [];
   const columns = ["time_ps", "is_free", "allocation_bytes", "op", "freed_at"];
   const [time, isFree, bytes, op, freedAt] = columns.map((name) => numbers(table, name));

@@ -38,7 +38,6 @@ import type { TraceView } from "../../ui/view";
 import { CanvasTip } from "./pointer";
 import type { TimelineState } from "./state";
 
-/** The colour before a name, with its margin. */
 const SWATCH_PX = 14;
 /** With the return type that kernels have: other C++ names are short, and their classes tell. */
 const SIGNATURE = /^(?:static |inline |__global__ )*void /;
@@ -203,7 +202,6 @@ interface Job {
   step(isOver: () => boolean): boolean;
 }
 
-/** Part of a frame that one job may take. */
 const STEP_MS = 6;
 /** While events arrive, the work begins again no more often than this. */
 const ARRIVAL_MS = 500;
@@ -344,7 +342,6 @@ export class FlamePane {
     this.#box.scrollTop = 0;
   }
 
-  /** Zooms to a rectangle, and selects its longest slice for the details and the other views. */
   #pick(index: number) {
     const { rects, flame } = this.#model;
     const rect = rects[index];
@@ -498,7 +495,6 @@ class FlameModel {
 
   constructor(
     readonly state: TimelineState,
-    /** Called when there are other rectangles. */
     readonly onRects: () => void,
   ) {
     const begin = (span: Span) => this.#begin(span);
@@ -628,7 +624,6 @@ function flameFigures({ tree, self }: Flame, { node, nRest, ps }: FlameRect): st
 
 const FLAME_ROW_PX = 18;
 const BOX_PX = FLAME_ROW_PX - 1;
-/** A name needs this width; a narrower rectangle is drawn in its edge colour. */
 const TEXT_MIN_PX = 26;
 const FILL_MIN_PX = 3;
 const PADDING_PX = 4;
@@ -642,7 +637,6 @@ interface FlamePicture extends Readonly<Record<"width" | "height" | "scrollTop" 
   readonly edges: readonly string[];
   /** Index into `fills` and `edges`, -1 for what is no slice. */
   readonly colorOf: (rect: FlameRect) => number;
-  /** The text of a rectangle that fits into a width. */
   readonly textOf: (rect: FlameRect, px: number) => string;
   readonly figureOf: (rect: FlameRect) => string;
   readonly isDim: (rect: FlameRect) => boolean;

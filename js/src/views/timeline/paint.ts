@@ -37,11 +37,9 @@ export class Painter {
   #height = 0;
   labelWidth = 164;
   #described: Span & { readonly steps: unknown; readonly text: string } = { t0: 0, t1: 0, steps: null, text: "" };
-  /** Lies over the tracks. */
   readonly arrows = new ArrowLayer();
   /** Pixels of the plot that the words of the range took on the ruler. */
   rangeLabel: Span | null = null;
-  /** Pixels of it that flags of bookmarks take. */
   flags: readonly Span[] = [];
 
   constructor(
@@ -67,7 +65,6 @@ export class Painter {
     return Math.max(1, this.#width - this.labelWidth);
   }
 
-  /** Where the tracks end in the canvas. */
   get tracksBottom() {
     const { layout, meta } = this.state;
     const docked = layout.dock.reduce((sum, track) => sum + track.height, 0);

@@ -13,9 +13,7 @@ import type { TimelineState } from "./state";
 
 const kbd = (name: string) => h("kbd", name);
 
-/** What is on screen, in words. */
 interface OnScreen extends Readonly<Record<"from" | "to" | "count", string>> {
-  /** Length of the capture. */
   readonly whole: string;
   /** Of these times. */
   readonly unit: string;
@@ -99,7 +97,6 @@ function setText(element: HTMLElement, text: string) {
   if (node.data !== text) node.data = text;
 }
 
-/** A few keys, for the strip below the tracks. */
 export function keyHint(): HTMLElement {
   const optional = h("span.opt");
   optional.append(kbd("F"), " fit selection ", kbd("R"), " measure ", kbd("B"), " bookmark ");
@@ -211,7 +208,6 @@ export class Popover {
     return !this.element.hidden;
   }
 
-  /** Which panel is open, "" for none. */
   get key() {
     return this.isOpen ? this.#key : "";
   }
@@ -240,7 +236,6 @@ export class Popover {
     if (isInside) this.focus(key);
   }
 
-  /** The element with this `data-key`, else the first one. */
   focus(key = "") {
     const keyed = [...this.element.querySelectorAll<HTMLElement>("[data-key]")];
     const same = key ? keyed.find((element) => element.dataset.key === key) : undefined;
@@ -302,7 +297,6 @@ export class Popover {
 }
 
 const KEY = "tracks";
-/** Hidden tracks listed by name; all come back with one press. */
 const MOST_NAMES = 40;
 const NO_EVENTS = "This trace has no events: nothing that the profiler sees was running while it was captured.";
 
@@ -441,7 +435,6 @@ function whatToCapture(): HTMLElement {
   return h("p.q", ...before, code("with tfprof.profile():"), " around one step or more.");
 }
 
-/** Flags drawn at once; the list has all. */
 const MOST_FLAGS = 200;
 const TEXT_PX = 7;
 const MOST_TEXT_PX = 90;
@@ -517,7 +510,6 @@ export class Flags {
     this.open(board.addBookmark(span, text), this.opener);
   }
 
-  /** To the next or previous one from the middle of the window. */
   walk(direction: 1 | -1) {
     const { board, view } = this.state;
     const index = nextBookmark(board.bookmarks, (view.t0 + view.t1) / 2, direction);

@@ -94,7 +94,6 @@ export class PerfettoLink {
   }
 }
 
-/** The pieces of a reply as one buffer; null where a front end dropped some. */
 function joined({ message, buffers }: Reply): ArrayBuffer | null {
   const texts = Array.isArray(message.data) ? message.data.map((text) => fromBase64(String(text))) : [];
   const pieces = texts.length > 0 ? texts : buffers;

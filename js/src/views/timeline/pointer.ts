@@ -75,7 +75,6 @@ export function eventUnder(state: TimelineState, painter: Painter, x: number, y:
   return -1;
 }
 
-/** Which edge of a span x is near to, if any. */
 function edgeUnder(painter: Painter, span: Span | null, within: Span, x: number): "t0" | "t1" | null {
   if (!span) return null;
   const plot = x - painter.labelWidth;
@@ -258,9 +257,7 @@ export class Tooltip {
   }
 }
 
-/** A press that moves less is a click. */
 const CLICK_PX = 4;
-/** A turn of the wheel by one notch zooms by this factor. */
 const ZOOM_PER_NOTCH = 1.2;
 const NOTCH_PX = 100;
 const PINCH_NOTCH_PX = 12;
@@ -345,7 +342,6 @@ function startDrag(
   };
 }
 
-/** In the overview: its window's edges, the window itself, or a new window. */
 function dragWindow(state: TimelineState, painter: Painter, x: number): Drag {
   const { view, bounds } = state;
   const edge = edgeUnder(painter, view, bounds, x);
@@ -359,7 +355,6 @@ function dragWindow(state: TimelineState, painter: Painter, x: number): Drag {
   };
 }
 
-/** On the ruler: an edge of the range, or a new range. */
 function dragRange(state: TimelineState, painter: Painter, x: number): Drag {
   const edge = edgeUnder(painter, state.range, state.view, x);
   const range = state.range;
@@ -370,7 +365,6 @@ function dragRange(state: TimelineState, painter: Painter, x: number): Drag {
   };
 }
 
-/** Over the tracks with Shift: from edge to edge. */
 function dragArea(state: TimelineState, painter: Painter, x: number, y: number): Drag {
   const from = snappedTime(state, painter, x, y);
   return (toX, toY) => {
@@ -379,7 +373,6 @@ function dragArea(state: TimelineState, painter: Painter, x: number, y: number):
   };
 }
 
-/** On the step row: whole steps. */
 function dragSteps(state: TimelineState, painter: Painter, x: number): Drag {
   const { head: steps } = state.hosted;
   const first = stepAt(steps, timeUnder(state, painter, x, "steps"));
@@ -449,11 +442,9 @@ function onWheel(
   state.setView(zoomAt(state.view, timeUnder(state, painter, x, zoneAt(painter, y)), factor, state.reach));
 }
 
-/** Edges this near to the pointer catch it. */
 const SNAP_PX = 6;
 /** Part of the window that a key moves the cursor by where nothing has an edge. */
 const KEY_RATIO = 0.02;
-/** Room of the time beside the hairline. */
 const LABEL_PX = 80;
 
 /** The moment that the reader points at: a hairline over all tracks with its time, moved by pointer or keys; and measuring. */
@@ -513,7 +504,6 @@ export class Cursor {
     return nearest(edges, from, direction);
   }
 
-  /** Begins to measure at the cursor, or ends at it. */
   toggleMeasure() {
     const { state } = this;
     if (this.isMeasuring) {

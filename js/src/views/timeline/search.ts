@@ -8,7 +8,6 @@ import { button, h, on, setAria, titledAlike, toggle } from "../../ui/dom";
 import type { TimelineState } from "./state";
 
 const WAIT_MS = 120;
-/** Searches that the arrow keys bring back. */
 const MOST_KEPT = 20;
 
 export class SearchBox {
@@ -24,10 +23,8 @@ export class SearchBox {
   /** Another part asked for one whole name; what is typed next is text again. */
   #isByName = false;
   #isAsked = false;
-  /** What the count was last told about. */
   #about = "";
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** The latest first. */
   #kept: string[] = [];
   #keptAt = -1;
   readonly #matcher: PatternMatcher;
@@ -86,7 +83,6 @@ export class SearchBox {
     return true;
   }
 
-  /** After new data: the same search over all of it. */
   refresh() {
     if (this.#input.value === "") return;
     const place = this.#place;

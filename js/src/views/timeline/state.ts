@@ -79,7 +79,6 @@ class Board {
   readonly counterNames: readonly string[];
   /** Moment of the reader: under the pointer, or moved by keys; null for none. */
   cursor: number | null = null;
-  /** The colours that the last frame used. */
   shownColors = new Uint8Array();
   readonly #untouched: Arrangement;
   #colors: ColorScheme | null = null;
@@ -141,7 +140,6 @@ class Board {
     this.onChange();
   }
 
-  /** As before the reader changed anything. */
   reset() {
     this.change((tracks) => {
       readArrangement("{}", tracks, this.#untouched);
@@ -160,7 +158,6 @@ class Board {
     });
   }
 
-  /** Colours of the events; `family` is by name id. */
   colors(family: ArrayLike<number>): ColorScheme {
     const { data } = this.trace;
     if (this.#colors && this.#namesGeneration === data.namesGeneration) return this.#colors;
@@ -180,7 +177,6 @@ class Board {
     this.onChange();
   }
 
-  /** Index of the new bookmark. */
   addBookmark(span: Span, text: string): number {
     const { all, index } = withBookmark(this.bookmarks, bookmarkOf(span, text));
     this.setBookmarks(all);
@@ -198,7 +194,6 @@ const NONE = new Int32Array();
 const FIRST_STEPS = 8;
 /** Gaps of a device shorter than this are launch latency, not waiting. */
 const GAP_PS = 1e9;
-/** Part of a frame in which marks go on. */
 const MARK_MS = 4;
 
 export class TimelineState {
@@ -218,7 +213,6 @@ export class TimelineState {
   bounds!: Span;
   /** How far panning and zooming go where that is not the bounds, as beside the timeline of another capture. */
   limits: Span | null = null;
-  /** Told when the window, or how far it may go, has changed. */
   onView: () => void = () => {};
   readonly uncaptured: readonly Span[];
   view!: Span;
@@ -344,7 +338,6 @@ export class TimelineState {
     return isMore;
   }
 
-  /** Gaps over 1 ms of a row. */
   gapsOf(row: number): Gaps {
     return this.#gaps.of(row);
   }
@@ -397,7 +390,6 @@ export class TimelineState {
     return Int32Array.from(new Set(ids.flatMap((id) => (this.isDrawn(id) ? [id] : [id, ...this.shares.drawnAs(id)]))));
   }
 
-  /** Names that came late are found from then on. */
   #readNames() {
     const { namesGeneration } = this.trace.data;
     if (this.#namesGeneration === namesGeneration) return;
@@ -432,7 +424,6 @@ export class TimelineState {
     if (longest >= 0) this.scrollToTrack(longest);
   }
 
-  /** Makes an event the selected one, here and in the other views; -1 selects nothing. */
   select(event: number) {
     this.focus = event;
     this.link.setSelection(event >= 0 ? [this.meta.names[this.events.keyOf(event)]] : []);
@@ -458,7 +449,6 @@ export class TimelineState {
     }
   }
 
-  /** Pans to a span that is out of sight, and zooms out for one that is longer than the window. */
   showSpan(span: Span) {
     const window = this.view.t1 - this.view.t0;
     if (shows(this.view, span)) this.invalidate();
@@ -500,7 +490,6 @@ const MOST_ARROWS = 60;
 class Finding {
   /** 1 by kind of flow; those of thread pools are many and say little until they are asked for. */
   readonly shownKinds = Uint8Array.from(FLOW_KINDS, (kind) => Number(kind !== "pool"));
-  /** Whether slices that the search does not match are dimmed. */
   isOnlyFound = false;
   /** Searches for exactly one name; the search field sets it. */
   onName: (name: number) => void = () => {};
@@ -596,7 +585,6 @@ function longestMarked(events: Events, marks: Marks, span: Span, isSeen: (row: n
   return longest;
 }
 
-/** Characters of a name that the label column has room for. */
 const NAME_CHARACTERS = 17;
 
 /** What the timeline shows host by host, and whose steps its head has. */
@@ -640,7 +628,6 @@ class HostSteps {
     this.#readHead();
   }
 
-  /** The steps of the chosen host, else of the first that has some. */
   #readHead() {
     if (this.source === null) return;
     const { chosen, names } = this.source;

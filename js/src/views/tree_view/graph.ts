@@ -155,7 +155,6 @@ class ArrowLayer {
   }
 }
 
-/** Level at both ends. */
 function curve(points: readonly (readonly [number, number])[]): string {
   if (points.length < 2) return "";
   const [[x0, y0], ...rest] = points;
@@ -176,7 +175,6 @@ function round(value: number): number {
 
 const MOST = 2.5;
 const LEAST = 0.05;
-/** A fitted drawing is never larger than this. */
 const FIT_MOST = 1.1;
 /** Text under this is not read: what does not fit is begun with at what matters most. */
 const READ_LEAST = 0.9;
@@ -318,7 +316,6 @@ export interface CanvasListeners {
 
 export class GraphCanvas {
   readonly element: HTMLElement;
-  /** Buttons for it. */
   readonly zooms: HTMLElement;
   readonly #sheet = svg("g");
   readonly #drawing: SVGSVGElement;
@@ -525,7 +522,6 @@ export class GraphPane {
     this.#describe();
   }
 
-  /** Boxes as they are placed, with other colours and marks. */
   update(): void {
     const largest = this.#hottest?.value ?? 0;
     const fits = textFits(this.#canvas.element, 150 - 26);

@@ -3,7 +3,6 @@
 import type { Scope } from "../../data/columns";
 import { type Coded, FAMILIES, type FigureKey } from "../../data/meta";
 import { opColors } from "../../model/colors";
-import { hostsOf, shortHost } from "../../model/hosts";
 import { leafOf, tipName } from "../../model/names";
 import { opsOfScope, withoutWaiting } from "../../model/ops";
 import { describeRange, scopeOf } from "../../model/range";
@@ -30,7 +29,7 @@ import { type CellLook, restLabel } from "../../ui/icicle";
 import type { Tip } from "../../ui/plot";
 import { Sheet, type SheetColumn } from "../../ui/sheet";
 import { type BarPart, barCell, titled } from "../../ui/table";
-import type { TraceView } from "../../ui/view";
+import { hostWords, type TraceView } from "../../ui/view";
 
 export type ViewKind = TreeKind | "graph" | "hlo";
 
@@ -102,7 +101,7 @@ export class TreeModel {
   }
   /** Whether times are those that the profile itself has, as that of a graph without executions. */
   get #isOwn(): boolean {
-    return this.scope === null && this.view.link.host === "" && this.view.data.table("step_totals") === undefined;
+    return this.scope === null && hostWords(this.view) === "" && this.view.data.table("step_totals") === undefined;
   }
 
   compute(): void {
@@ -128,7 +127,6 @@ export class TreeModel {
     this.#ranged = columns;
   }
 
-  /** Whether that changed what is selected. */
   select(names: Iterable<string>): boolean {
     const selected = new Set(names);
     if (selected.size === this.selected.size && [...selected].every((name) => this.selected.has(name))) return false;
@@ -233,10 +231,11 @@ export class TreeModel {
 
   /** What the figures are of: a host, a range, a step on average, or the capture. */
   get basis(): string {
-    const { data, link } = this.view;
-    if (link.host === "" || ["params", "float_ops", "occurrence"].includes(this.figure.key)) return this.#basis;
+    const { data } = this.view;
+    const host = hostWords(this.view);
+    if (host === "" || ["params", "float_ops", "occurrence"].includes(this.figure.key)) return this.#basis;
     if (!RANGED.has(this.figure.key)) return `${this.#basis}, all hosts`;
-    return `on ${shortHost(link.host, hostsOf(data.meta))}, ${describeRange(data.meta, data.table("steps"), this.scope)}`;
+    return `on ${host}, ${describeRange(data.meta, data.table("steps"), this.scope)}`;
   }
 
   get #basis(): string {
@@ -326,7 +325,6 @@ function otherFigures(model: TreeModel, op: number): string {
 const INDENT_PX = 14;
 
 interface TreeColumn extends SheetColumn<TreeRow> {
-  /** What siblings are sorted by. */
   readonly value: (node: number) => number | string;
 }
 
@@ -604,7 +602,6 @@ export class TablePane {
     return model.tree.children[0].reduce((most, row) => Math.max(most, model.total(row)), 0);
   }
 
-  /** The row of the first selected op; null where none is here. */
   firstSelected(): number | null {
     const { model } = this;
     for (let op = 0; op < model.structure.nOps; op++) if (model.isSelected(op)) return nodeOfOp(model.tree, op);

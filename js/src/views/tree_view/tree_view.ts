@@ -420,7 +420,6 @@ class TreeWidget {
   readonly #figures: HTMLSelectElement;
   readonly #sides = sidesLegend();
   readonly #made = new Map<ViewKind, readonly TreePane[]>();
-  /** What is shown. */
   #panes: readonly TreePane[] = [];
 
   constructor(

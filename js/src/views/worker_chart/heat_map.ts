@@ -1,6 +1,6 @@
 /** The aligned steps of the hosts that the link is about, and their heat map on a canvas, walked through by arrows. */
 
-import { numbers, partOf } from "../../data/columns";
+import { numbers, partOf, rangeInPs } from "../../data/columns";
 import { CATEGORY_LABELS, type StragglerMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import {
@@ -25,7 +25,7 @@ import {
   workerRows,
 } from "../../model/hosts";
 import { formatMsSpan } from "../../model/overview";
-import { rangeInPs, stepLabel, stepWords } from "../../model/range";
+import { stepLabel, stepWords } from "../../model/range";
 import { median, niceTicks, timeOfSteps } from "../../model/steps";
 import { formatCount, formatMs, formatPercent, plural } from "../../model/text";
 import { h, inFrame, on, onKeys, say, sized, unspoken, watchSize } from "../../ui/dom";
@@ -318,7 +318,6 @@ function rowOfCell(grid: HostGrid, row: number): number {
   return grid.host[best];
 }
 
-/** From this size on cells stand apart. */
 const GAP_FROM_PX = 5;
 const N_COLORS = 256;
 /** One straggler must not make all others the same shade: small differences take more of the ramp than large ones. */
@@ -595,7 +594,6 @@ export class HeatMap {
     this.onHover(found, box);
   }
 
-  /** Of the hosts in the step of a cell. */
   #medianOf(cell: Cell): number {
     const grid = this.#grid as HostGrid;
     const step = grid.step[cell.row * grid.nColumns + cell.column];
