@@ -28,8 +28,7 @@ PYTHON_PATH = f"{ROOT}{os.pathsep}{Path(__file__).parent / 'quick_start'}"
 """Of a server and its kernels: this package, and what stands in for packages that are slow to import."""
 SCREENSHOTS = ROOT / "build" / "screenshots"
 NO_FEATURES = (
-    # Processes that Chromium starts beside each page, for the next one and for its own windows.
-    *("SpareRendererForSitePerProcess", "PreloadTopChromeWebUI", "PreloadTopChromeWebUILessNavigations"),
+    "SpareRendererForSitePerProcess",  # a process beside each page, for the next one
     # Those that Playwright leaves out: of two such lists Chromium takes the last.
     *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades", "PaintHolding"),
     *("HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "ThirdPartyStoragePartitioning", "AimEnabled"),

@@ -84,12 +84,13 @@ def test_whatever_goes_wrong_says_how_to_do_it_by_hand(
     frame.evaluate("window.open = window.real_open")
 
     plain_host.context.route(f"{PERFETTO}**", lambda route: route.abort())
-    frame.evaluate("const real = setTimeout; window.setTimeout = (f, ms) => real(f, ms === 30_000 ? 500 : ms)")
+    frame.evaluate("window.real = setTimeout; window.setTimeout = (f, ms) => real(f, ms === 30_000 ? 500 : ms)")
     opened(plain_host, frame)
     plain_host.serve(lambda: "cannot be reached" in status(frame), lambda: f"it says {status(frame)!r}")
     assert 'prof.to_chrome_trace("trace.json.gz")' in status(frame)
     expect(frame.get_by_role("button", name="Open in Perfetto")).to_be_enabled()
 
+    frame.evaluate("window.setTimeout = window.real")
     monkeypatch.setattr(chrome, "MOST_SENT", 3)
     plain_host.context.route(f"{PERFETTO}**", lambda route: route.fulfill(path=FAKE, content_type="text/html"))
     page = opened(plain_host, frame)

@@ -157,7 +157,7 @@ def test_all_time_of_steps_has_an_owner_and_parts_verdict_and_cards_are_sums_of_
     assert sum(claimed) <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("number", range(200))
+@pytest.mark.parametrize("number", [*range(60), *(pytest.param(i, marks=pytest.mark.nightly) for i in range(60, 200))])
 def test_time_of_random_traces_has_an_owner(number: int) -> None:
     rng = np.random.default_rng(number)
 
