@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ...trace.arrays import Bool, Float64, Int32, Int64
 from ...trace.trace import Trace
-from ..card import Highlight, ns_range, step_highlight
+from ..card import Highlight, Spans, ns_range, step_highlight
 from ..common import PS_PER_MS, Stretches, number, percent
 from ..facts import Facts
 from ..layers.layers import OPTIMIZER
@@ -55,6 +56,13 @@ class StepFacts:
     def row(self) -> Int64:
         """Of each its row in `steps`."""
         return self.frame["step"].to_numpy(np.int64)
+
+    @cached_property
+    def entry_of(self) -> Int64:
+        """For each step of all, and none, its entry among these, -1 for none."""
+        entry = np.full(self.n_all + 1, -1, np.int64)
+        entry[self.row] = np.arange(len(self))
+        return entry
 
     @cached_property
     def time_ms(self) -> Float64:
@@ -104,6 +112,10 @@ class StepFacts:
         longest = np.zeros(int(self.row.max()) + 1 if len(self) else 0, np.float64)
         np.maximum.at(longest, chosen["step"].to_numpy(np.int64), chosen["duration_ps"].to_numpy(np.int64) / PS_PER_MS)
         return longest[self.row]
+
+    def spans(self, entry: npt.NDArray[np.integer], start_ps: Int64, end_ps: Int64) -> Spans:
+        """Some time of some of them."""
+        return Spans(self.row[entry], start_ps, end_ps)
 
     def part(self, name: str, ms: float) -> StepPart:
         """Some time of the mean step."""
@@ -313,10 +325,7 @@ class RunFacts:
     @cached_property
     def entry(self) -> Int32:
         """For each event the entry of its step in `steps`, -1 for none."""
-        entries = np.full(self.steps.n_all + 1, -1, np.int32)
-        entries[self.steps.row] = np.arange(len(self.steps))
-        found: Int32 = entries[self.results.steps.event_step]
-        return found
+        return self.steps.entry_of[self.results.steps.event_step].astype(np.int32)
 
     @cached_property
     def work(self) -> OpWork:

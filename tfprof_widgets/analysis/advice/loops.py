@@ -16,7 +16,7 @@ import numpy as np
 from ...trace.arrays import Bool, Float64, Int64
 from ...trace.source_map import SourceMap, parse_shapes
 from ...trace.trace import ITEM_BYTES
-from ..card import COMPUTE, HIGH_GAIN, Advice, Fix, advise, last_part, line_text, parsed, rule, title_of
+from ..card import COMPUTE, HIGH_GAIN, Advice, Claim, Fix, advise, last_part, line_text, parsed, rule, title_of
 from ..common import PS_PER_MS, Stretches, number, size
 from ..events import nearest_marked
 from ..names import CALL
@@ -296,7 +296,15 @@ def graph_loop(run: Run) -> Iterator[Advice]:
         fix=_without_loop(run, code, _classes(run, loops, top)),
         selection=steps.usual(steps.time_ms, view="timeline"),
         gain_ratio=gain,
+        claim=Claim(_rows_of(run, loops, chosen)),
     )
+
+
+def _rows_of(run: Run, loops: GraphLoops, chosen: Sequence[int]) -> Bool:
+    """Which rows of `attribution` the ops of some loops have or are waited for; on a CPU with what runs between ops."""
+    rows, ops = run.facts.attribution, run.results.op_shares.dominant[np.isin(loops.of_unit, chosen)]
+    found: Bool = np.isin(rows.op, ops) | (rows.op < 0 if not run.steps.has_device else False)
+    return found
 
 
 _JACOBIAN = re.compile(r"\.(?:batch_)?jacobian\(")

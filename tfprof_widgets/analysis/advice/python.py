@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..card import (
+    CALLED,
     HIGH_GAIN,
     HOST,
     MEDIUM_GAIN,
@@ -43,7 +44,7 @@ BESIDE = 0.5
 
 @rule(
     "Run less Python around the ops",
-    claims=HOST,
+    claims=CALLED,
     fixes={
         "JAX": "A call returns before its result is there: make the next batch meanwhile, and read the last "
         "result afterwards, every hundredth step."
@@ -83,7 +84,7 @@ def host_callback(run: Run) -> Iterator[Advice]:
         selection=steps.stretch(gap.ms, "other", view="source_view" if line else "timeline"),
         # What each batch needs can run beside the rest of the step, which hides no more than it takes itself.
         gain_ratio=BESIDE * min(share, 1 - share) if is_needed else share,
-        claim=Claim(ms=gap.ms if share == idle_ratio else share * steps.time_ms),
+        claim=Claim(spans=gap.spans(steps) if share == idle_ratio else gap.sampled),
     )
 
 
@@ -122,7 +123,7 @@ def slow_call(run: Run) -> Iterator[Advice]:
         fix=_FEWER_ARGUMENTS,
         selection=steps.stretch(run.gap.ms, "other", view="timeline"),
         gain_ratio=part.ratio,
-        claim=Claim(ms=calls.ms),
+        claim=Claim(spans=calls.spans),
     )
 
 
@@ -219,7 +220,7 @@ def _of_called(run: Run, one: CalledWork, ms: float, gain: float) -> Advice:
         fix=_less_often(one.line),
         selection=step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
         gain_ratio=gain,
-        claim=Claim(ms=one.ms) if gain else Claim(),
+        claim=Claim(spans=one.seen),
     )
 
 
