@@ -390,8 +390,9 @@ def _piece(rank: int, one: Advice, room: Room) -> Iterator[str]:
     evidence = "; ".join(f"{code(name, 40)} {_value(name, value, room)}" for name, value in told[:_MOST_EVIDENCE])
     if len(told) > _MOST_EVIDENCE:
         evidence += f" ({_MOST_EVIDENCE} of {len(told)} figures)"
+    rows = f"; rows of `prof.attribution` where `advice` is {rank - 1}" if one.selection.n_stretches else ""
     fix = f"\n- Fix: {sentence(one.fix.words, room.code)}" if one.fix.words else ""
-    yield f"- Evidence: {evidence or 'none'}\n- Look at: {_place(one.selection, room)}{fix}"
+    yield f"- Evidence: {evidence or 'none'}\n- Look at: {_place(one.selection, room)}{rows}{fix}"
     if 0 < len(one.fix.code) <= room.code:  # cut code would not run
         yield fence(one.fix.code, room.code)
 
