@@ -65,8 +65,13 @@ def classes() -> tuple[type, ...]:
     return tuple(sorted(found, key=lambda kind: kind.__name__))
 
 
-def surface() -> Iterator[Told]:
+@cache
+def surface() -> tuple[Told, ...]:
     """All that is told: the names of the package, the classes, their members and their fields."""
+    return tuple(_surface())
+
+
+def _surface() -> Iterator[Told]:
     for name, value in _names():
         if not inspect.isclass(value):
             yield Told(name, value, inspect.getdoc(value) or "")
@@ -127,8 +132,13 @@ def _field_name(node: ast.stmt) -> str:
 
 
 @cache
+def _module_tree(module: str) -> ast.Module:
+    return ast.parse(inspect.getsource(import_module(module)))
+
+
+@cache
 def _declaration(kind: type) -> ast.ClassDef:
-    tree = ast.parse(inspect.getsource(import_module(kind.__module__)))
+    tree = _module_tree(kind.__module__)
     return next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind.__name__)
 
 
@@ -141,9 +151,8 @@ def package_classes() -> dict[str, str]:
     """Each class of the package -> its module; a name that several have is left out."""
     found: dict[str, list[str]] = {}
     for path, source in package_modules().items():
-        for node in ast.parse(source).body:
-            if isinstance(node, ast.ClassDef):
-                found.setdefault(node.name, []).append(".".join(("tfprof_widgets", *path.with_suffix("").parts)))
+        for name in re.findall(r"^class (\w+)", source, re.MULTILINE):
+            found.setdefault(name, []).append(".".join(("tfprof_widgets", *path.with_suffix("").parts)))
     return {name: homes[0] for name, homes in found.items() if len(homes) == 1}
 
 

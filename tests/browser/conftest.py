@@ -18,13 +18,10 @@ from tools import chromium
 
 Open = Callable[..., AbstractContextManager[Notebook]]
 
-HERE = Path(__file__).parent
 
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.browser)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Asked for the items of this folder only."""
+    item.add_marker(pytest.mark.browser)
 
 
 @pytest.fixture(scope="session")

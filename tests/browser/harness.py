@@ -27,6 +27,13 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PYTHON_PATH = f"{ROOT}{os.pathsep}{Path(__file__).parent / 'quick_start'}"
 """Of a server and its kernels: this package, and what stands in for packages that are slow to import."""
 SCREENSHOTS = ROOT / "build" / "screenshots"
+NO_FEATURES = (
+    "SpareRendererForSitePerProcess",  # a process beside each page, for the next one
+    # Those that Playwright leaves out: of two such lists Chromium takes the last.
+    *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades", "PaintHolding"),
+    *("HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "ThirdPartyStoragePartitioning", "AimEnabled"),
+    *("AvoidCorsURLLoaderRestartOnRedirect", "OptimizationHints", "NetworkTimeServiceQuerying", "PreconnectToSearch"),
+)
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -37,6 +44,9 @@ CHROMIUM_ARGUMENTS = [
     "--disable-sync",
     "--disable-dev-shm-usage",
     "--hide-scrollbars",
+    "--in-process-gpu",
+    "--disable-gpu-compositing",
+    f"--disable-features={','.join(NO_FEATURES)}",
 ]
 LOCAL = ("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:", "file:", "about:")
 WAIT_S = 60

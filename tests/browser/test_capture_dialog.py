@@ -83,6 +83,7 @@ def test_workers_are_captured_while_other_cells_run(
     assert "dialog.profile," in notebook.page.locator(".tfp-cap-about").inner_text()
 
 
+@pytest.mark.nightly
 def test_the_cell_run_again_has_a_new_dialog_and_leaves_nothing_of_the_old(
     notebook: Notebook, dialog: Locator, worker: TrainingProcess
 ) -> None:

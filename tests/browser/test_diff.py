@@ -242,7 +242,7 @@ def test_panning_asks_nothing_of_the_kernel_and_a_selection_reaches_it(host: Wid
 @pytest.mark.parametrize(
     "other",
     [
-        Run(n_steps=0),
+        pytest.param(Run(n_steps=0), marks=pytest.mark.nightly),
         pytest.param(Run(seed=1, n_steps=2), marks=pytest.mark.nightly),
         pytest.param(Run(seed=1, has_steps=False), marks=pytest.mark.nightly),
     ],

@@ -100,6 +100,7 @@ def test_names_and_code_are_text_in_every_tab(full: Notebook, name: str) -> None
     assert_is_text(full.page)
 
 
+@pytest.mark.nightly
 def test_exported_pages_show_the_names_as_text(full: Notebook, lab_server: Server) -> None:
     page = full.page.context.new_page()
     for name in ("hostile.html", "hostile_run.html"):

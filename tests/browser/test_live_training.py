@@ -15,7 +15,7 @@ from tests.browser.harness import Notebook, Server, poll, write_notebook
 
 pytestmark = pytest.mark.tensorflow
 
-SLOW_FROM = 600
+SLOW_FROM = 400
 SET_UP = f"""
 import os, time
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -29,8 +29,7 @@ images, labels = np.ones((32, 28, 28, 1), "f4"), np.ones(32, "i8")
 
 def read():
     for step in range(100_000):
-        if step >= {SLOW_FROM}:
-            time.sleep(0.05)
+        time.sleep(0.05 if step >= {SLOW_FROM} else 0.003)
         yield images, labels
 
 class UntilTold(keras.callbacks.Callback):

@@ -73,30 +73,26 @@ def test_a_click_hands_over_the_whole_trace(host: WidgetHost, prof: tfprof.Profi
     assert host.errors == []
 
 
-def test_a_page_that_cannot_be_reached_says_how_to_do_it_by_hand(plain_host: WidgetHost, prof: tfprof.Profile) -> None:
-    plain_host.context.route(f"{PERFETTO}**", lambda route: route.abort())
+def test_whatever_goes_wrong_says_how_to_do_it_by_hand(
+    plain_host: WidgetHost, prof: tfprof.Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
     frame = show(plain_host, prof)
-    frame.evaluate("const real = setTimeout; window.setTimeout = (f, ms) => real(f, ms === 30_000 ? 500 : ms)")
+    frame.evaluate("window.real_open = window.open; window.open = () => null")
+    frame.get_by_role("button", name="Open in Perfetto").click()
+    assert "pop-ups are blocked" in status(frame)
+    assert "prof.to_chrome_trace" in status(frame)
+    frame.evaluate("window.open = window.real_open")
+
+    plain_host.context.route(f"{PERFETTO}**", lambda route: route.abort())
+    frame.evaluate("window.real = setTimeout; window.setTimeout = (f, ms) => real(f, ms === 30_000 ? 500 : ms)")
     opened(plain_host, frame)
     plain_host.serve(lambda: "cannot be reached" in status(frame), lambda: f"it says {status(frame)!r}")
     assert 'prof.to_chrome_trace("trace.json.gz")' in status(frame)
     expect(frame.get_by_role("button", name="Open in Perfetto")).to_be_enabled()
 
-
-def test_a_blocked_window_is_told(plain_host: WidgetHost, prof: tfprof.Profile) -> None:
-    frame = show(plain_host, prof)
-    frame.evaluate("window.open = () => null")
-    frame.get_by_role("button", name="Open in Perfetto").click()
-    assert "pop-ups are blocked" in status(frame)
-    assert "prof.to_chrome_trace" in status(frame)
-
-
-def test_what_is_too_large_to_hand_over_is_refused_with_the_limit(
-    plain_host: WidgetHost, prof: tfprof.Profile, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    frame.evaluate("window.setTimeout = window.real")
     monkeypatch.setattr(chrome, "MOST_SENT", 3)
     plain_host.context.route(f"{PERFETTO}**", lambda route: route.fulfill(path=FAKE, content_type="text/html"))
-    frame = show(plain_host, prof)
     page = opened(plain_host, frame)
     plain_host.serve(lambda: "the limit is 3" in status(frame), lambda: f"it says {status(frame)!r}")
     plain_host.serve(page.is_closed, "the window that gets nothing stays open")

@@ -284,6 +284,7 @@ def test_the_saved_notebook_has_the_dashboard_and_not_the_line(shown: Notebook, 
     assert "tfprof: rec" not in written and "tfprof: read" not in written
 
 
+@pytest.mark.nightly
 def test_what_was_captured_takes_the_place_when_the_cell_fails(shown: Notebook) -> None:
     shown.run_cell(FAILING)
     check_dashboard(shown, FAILING)

@@ -17,7 +17,7 @@ from tests.browser.conftest import Open
 from tests.browser.full_run import PLAIN, write_run
 from tests.browser.harness import Server
 from tests.browser.linked_views import LinkedViews
-from tests.browser.reopening import STATES, Reopened, State, executed, in_state, write_in_state
+from tests.browser.reopening import Reopened, State, executed, in_state, write_in_state
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def notebook(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
     return executed(tmp_path_factory.mktemp("executed"))
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", ["trusted", "without state", pytest.param("not trusted", marks=pytest.mark.nightly)])
 def test_in_jupyterlab(open_lab: Open, lab_server: Server, notebook: nbformat.NotebookNode, state: State) -> None:
     name = write_in_state(notebook, state, lab_server.root, jupyter_data=lab_server.home / "data")
     with open_lab(name) as opened:

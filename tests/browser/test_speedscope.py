@@ -160,6 +160,7 @@ def test_speedscope_has_the_total_of_a_real_keras_capture(
     assert any(Path(frame.get("file", "")).name == "own_captures.py" for frame in document["shared"]["frames"])
 
 
+@pytest.mark.nightly
 def test_speedscope_shows_files_and_lines_of_a_pprof_file(browser: Browser, release: Path, tmp_path: Path) -> None:
     path = write_pprof(results_of(graph_of(is_capture=False)), tmp_path / "costs.pb.gz", "code", {})
     frames = speedscope_of(browser, release, path)["shared"]["frames"]

@@ -214,13 +214,23 @@ def test_earlier_searches_come_back_with_the_arrow_keys(face: Face) -> None:
 # ---- the table of slices ------------------------------------------------------------------------------------------------
 
 
-def test_the_table_adds_up_the_window_then_the_range_that_is_dragged_over_it(face: Face) -> None:
+def test_the_table_is_filtered_sorted_and_saved_and_follows_the_range(face: Face) -> None:
     face.view.locator("section.tl").focus()
     face.page.keyboard.press("0")
     face.show("Slices")
     eventually(
         lambda: face.rows().get(MATMUL, ["", ""])[:3] == ["6", "1.80 ms", "1.74 ms"], "the window is not added up"
     )
+    face.view.get_by_label("Filter slices by name").fill("/^model/")
+    eventually(lambda: set(face.rows()) == {MATMUL, RELU}, "the filter does not filter")
+    face.view.locator(".tl-slices .tfp-head", has_text="Count").click()
+    with face.page.expect_download() as saved:
+        face.view.locator(".tl-slices").get_by_role("button", name="CSV").click()
+    lines = saved.value.path().read_text().splitlines()
+    assert lines[0] == "name,count,total_us,self_us,mean_us,min_us,max_us"
+    assert f"{MATMUL},6,1800,1740,300,300,300" in lines
+    face.view.get_by_label("Filter slices by name").fill("")
+    eventually(lambda: EVIL in face.rows(), "the filter stays")
     face.drag_ruler(0, 2 * STEP_US)
     eventually(lambda: face.rows().get(MATMUL, [""])[0] == "2", "the range is not added up")
     assert EVIL not in face.rows()
@@ -237,21 +247,6 @@ def test_a_row_selects_all_slices_of_its_name_and_goes_to_the_longest(face: Face
     eventually(lambda: face.count.endswith("6 slices"), "not all of the name are marked")
 
 
-def test_the_table_is_filtered_sorted_and_saved(face: Face) -> None:
-    face.view.locator("section.tl").focus()
-    face.page.keyboard.press("0")
-    face.show("Slices")
-    eventually(lambda: RELU in face.rows(), "the table is empty")
-    face.view.get_by_label("Filter slices by name").fill("/^model/")
-    eventually(lambda: set(face.rows()) == {MATMUL, RELU}, "the filter does not filter")
-    face.view.locator(".tl-slices .tfp-head", has_text="Count").click()
-    with face.page.expect_download() as saved:
-        face.view.locator(".tl-slices").get_by_role("button", name="CSV").click()
-    lines = saved.value.path().read_text().splitlines()
-    assert lines[0] == "name,count,total_us,self_us,mean_us,min_us,max_us"
-    assert f"{MATMUL},6,1800,1740,300,300,300" in lines
-
-
 # ---- the flame ----------------------------------------------------------------------------------------------------------
 
 
@@ -259,23 +254,13 @@ def named(face: Face, name: str) -> list[dict[str, Any]]:
     return [rect for rect in face.flame() if rect["name"] == name]
 
 
-def test_a_flame_merges_slices_by_what_leads_to_them(face: Face) -> None:
+def test_a_flame_merges_slices_by_what_leads_to_them_and_a_click_zooms_and_escape_zooms_out(face: Face) -> None:
     face.view.locator("section.tl").focus()
     face.page.keyboard.press("0")
     face.show("Flame")
     eventually(lambda: len(named(face, MATMUL)) == 1, "the flame is not there")
     assert named(face, MATMUL)[0]["ps"] == 6 * 300e6
     assert named(face, "tf_Compute")[0]["ps"] == 6 * 600e6
-    face.view.get_by_role("button", name="Threads together").click()
-    eventually(lambda: len(named(face, "/host:CPU")) == 1, "threads are not merged")
-    assert not named(face, "tf_Compute")
-
-
-def test_a_click_zooms_into_a_flame_and_selects_and_escape_zooms_out(face: Face) -> None:
-    face.view.locator("section.tl").focus()
-    face.page.keyboard.press("0")
-    face.show("Flame")
-    eventually(lambda: len(named(face, RELU)) == 1, "the flame is not there")
     narrow = named(face, RELU)[0]
     face.page.mouse.click(narrow["x"], narrow["y"])
     eventually(lambda: RELU in face.details, "the longest slice is not selected")
@@ -285,6 +270,9 @@ def test_a_click_zooms_into_a_flame_and_selects_and_escape_zooms_out(face: Face)
     face.page.mouse.move(narrow["x"], narrow["y"])
     tip = face.view.locator(".tl-flamebox .tl-tip")
     eventually(lambda: "6 ×" in tip.inner_text() and "600 µs" in tip.inner_text(), "the figures are not told")
+    face.view.get_by_role("button", name="Threads together").click()
+    eventually(lambda: len(named(face, "/host:CPU")) == 1, "threads are not merged")
+    assert not named(face, "tf_Compute")
 
 
 def test_a_flame_is_walked_and_left_by_keys_alone(face: Face) -> None:

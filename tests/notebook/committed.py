@@ -36,6 +36,16 @@ def text_of(cell: nbformat.NotebookNode, stream: str) -> str:
     return "".join(output.text for output in cell.outputs if output.get("name") == stream)
 
 
+def usage_error(cell: nbformat.NotebookNode) -> str:
+    """The one line that IPython prints for a magic used wrongly; a busy kernel sends it and its end as two messages."""
+    assert {output.get("name") for output in cell.outputs} == {"stderr"}, cell.outputs
+    text = text_of(cell, "stderr")
+    assert text.startswith("UsageError: ")
+    assert text.endswith("\n")
+    assert text.count("\n") == 1, text
+    return text
+
+
 def displayed(cell: nbformat.NotebookNode) -> list[dict[str, Any]]:
     """What a cell displays, a bundle each, without the script that draws views in a page of nbconvert.
 

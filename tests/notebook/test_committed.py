@@ -1,4 +1,4 @@
-"""The notebooks as they are in the repository; `tests/browser/test_quickstart_browser.py` and `tests/nightly` run them."""
+"""The notebooks as they are in the repository; `test_quickstart.py` and `tests/nightly` run them."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.notebook.committed import text_of, usage_error
 from tests.warm_process import run_python
 
 pytestmark = pytest.mark.tensorflow
@@ -78,8 +79,7 @@ def run(cells: dict[str, str], folder: str) -> dict[str, Any]:
 def lines(cell: Any) -> list[Any]:
     errors = ["\n".join(output.traceback) for output in cell.outputs if output.output_type == "error"]
     assert not errors, errors
-    text = "".join(o.text for o in cell.outputs if o.output_type == "stream" and o.name == "stdout")
-    return [json.loads(line) for line in text.splitlines()]
+    return [json.loads(line) for line in text_of(cell, "stdout").splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -145,8 +145,7 @@ def test_the_magic_shows_the_report(cells: dict[str, Any], name: str) -> None:
 
 @pytest.mark.parametrize("name", ["with_code", "with_statement"])
 def test_the_magic_refuses_code_that_it_would_not_run(cells: dict[str, Any], name: str) -> None:
-    (output,) = cells[name].outputs
-    assert output.text.startswith("UsageError: --check runs no code")
+    assert usage_error(cells[name]).startswith("UsageError: --check runs no code")
 
 
 def test_a_report_is_a_table_with_text_beside_it(cells: dict[str, Any]) -> None:

@@ -16,6 +16,8 @@ from jupyter_client import BlockingKernelClient, KernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
+from tests.notebook.committed import text_of, usage_error
+
 pytestmark = pytest.mark.tensorflow
 
 SET_UP = """
@@ -102,18 +104,10 @@ class Cells:
 
     def stdout(self, name: str) -> str:
         assert not self.outputs(name, "error"), self.error(name)
-        return "".join(o.text for o in self.outputs(name, "stream") if o.name == "stdout").strip()
+        return text_of(self._cells[name], "stdout").strip()
 
     def usage_error(self, name: str) -> str:
-        """The one line that IPython prints for a magic used wrongly."""
-        # A busy kernel sends the line and its end as two messages.
-        outputs = self._cells[name].outputs
-        assert {output.get("name") for output in outputs} == {"stderr"}, outputs
-        text = "".join(output.text for output in outputs)
-        assert text.startswith("UsageError: ")
-        assert text.endswith("\n")
-        assert text.count("\n") == 1, text
-        return text
+        return usage_error(self._cells[name])
 
     def error(self, name: str) -> str:
         (error,) = self.outputs(name, "error")

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from tests.notebook.committed import displayed
+from tests.notebook.committed import displayed, text_of, usage_error
 from tests.notebook.test_magics import SET_UP
 from tests.warm_process import run_python
 from tfprof_widgets.notebook import TfprofMagics, split_options
@@ -121,12 +121,6 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return dict(zip(sources, notebook.cells, strict=True))
 
 
-def usage_error(cell: Any) -> str:
-    (output,) = cell.outputs
-    assert output.text.startswith("UsageError: ")
-    return str(output.text)
-
-
 @pytest.mark.parametrize("name", ["again", "other_name", "line"])
 def test_the_comparison_is_displayed_in_place_of_the_profile(cells: dict[str, Any], name: str) -> None:
     assert [output for output in cells[name].outputs if output.output_type == "error"] == []
@@ -149,7 +143,7 @@ def test_a_name_that_cannot_be_compared_is_refused_before_the_code_runs(
     cells: dict[str, Any], name: str, words: str
 ) -> None:
     assert words in usage_error(cells[name])
-    assert cells["read"].outputs[0].text.split()[0] == "False"
+    assert text_of(cells["read"], "stdout").split()[0] == "False"
 
 
 def test_a_cell_that_is_run_again_says_how_it_compares_with_its_last_run(cells: dict[str, Any]) -> None:
@@ -170,7 +164,7 @@ def test_a_comparison_that_fails_is_told_and_leaves_the_cell_and_its_profile(cel
     told, profile = displayed(cells["survives"])
     assert "cannot be compared: no <b>comparison</b>" in told["text/plain"]
     assert "application/vnd.jupyter.widget-view+json" in profile
-    assert cells["read"].outputs[0].text.split() == ["False", "True", "True"]
+    assert text_of(cells["read"], "stdout").split() == ["False", "True", "True"]
 
 
 def test_a_cell_that_ran_nothing_to_compare_says_so(cells: dict[str, Any]) -> None:

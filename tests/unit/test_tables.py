@@ -178,7 +178,7 @@ def test_a_card_is_about_rows_of_its_own_which_its_gain_is_a_part_of(whole: tfpr
         assert one.gain_ratio <= max(ms[averaged].sum() / steps["step_time_ms"][averaged].sum(), share.median()) + 1e-6
 
 
-@pytest.mark.parametrize("number", range(200))
+@pytest.mark.parametrize("number", [*range(60), *(pytest.param(i, marks=pytest.mark.nightly) for i in range(60, 200))])
 def test_time_of_random_traces_has_an_owner(number: int) -> None:
     rng = np.random.default_rng(number)
 

@@ -90,7 +90,7 @@ def test_several_hosts_and_sessions_come_back(tmp_path: Path) -> None:
     assert "host-0 /host:CPU" in names
 
 
-@pytest.mark.parametrize("kind", ["keras_fit", "xla_fit", "v100"])
+@pytest.mark.parametrize("kind", ["keras_fit", "xla_fit", pytest.param("v100", marks=pytest.mark.nightly)])
 def test_real_captures_give_the_same_tables(kind: str, tmp_path: Path, capture_of: Callable[[str], Path]) -> None:
     prof = tfprof.load(capture_of(kind))
     again = tfprof.load(prof.to_chrome_trace(tmp_path / "x.json.gz"))

@@ -60,6 +60,7 @@ def assert_all_agree(data: bytes) -> None:
     assert actual_events(read) == expected_events(data, origin_ns=read.origin_ns)
 
 
+@pytest.mark.nightly
 def test_a_real_gpu_trace_agrees_with_a_full_decode(v100_xplane: Path) -> None:
     assert_all_agree(v100_xplane.read_bytes())
 
@@ -130,7 +131,7 @@ drawn_spaces = st.builds(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(drawn_spaces)
 def test_drawn_traces_agree_with_a_full_decode(data: bytes) -> None:
     assert_all_agree(data)

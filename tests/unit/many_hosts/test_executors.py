@@ -143,6 +143,7 @@ def test_an_interrupt_cancels_what_waits(run: Path) -> None:
             released.set()
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 def test_a_dask_cluster_gives_what_this_process_gives_though_files_are_damaged(
     damaged: Path, reduced_damaged: tfprof.Profile, dask: Executor
@@ -193,6 +194,7 @@ def test_what_a_process_was_reading_when_it_was_killed_is_read_once_more(
     assert [one.name for one in notes.iterdir()] == ["died"]
 
 
+@pytest.mark.nightly
 def test_a_file_that_kills_every_process_is_never_read_in_the_caller_though_its_executor_broke(
     run: Path, reduced: tfprof.Profile, always_processes: None, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +227,7 @@ def test_where_no_process_can_be_started_the_hosts_are_read_here(
     assert list(dict.fromkeys(prof.steps["host"])) == [host_name(number) for number in range(N_HOSTS)]
 
 
+@pytest.mark.nightly
 def test_an_interrupt_while_processes_start_is_told_once(run: Path, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(INTERRUPTED)
     (tmp_path / "site").mkdir()

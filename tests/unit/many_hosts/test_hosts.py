@@ -43,7 +43,7 @@ def test_logdirs_and_globs_of_many_hosts_are_reduced_too(run: Path, reduced: tfp
         assert_equal(tfprof.load(path), reduced)
 
 
-@pytest.mark.parametrize("name", ["jax_marked", "torch_xla_unmarked"])
+@pytest.mark.parametrize("name", ["jax_marked", pytest.param("torch_xla_unmarked", marks=pytest.mark.nightly)])
 def test_hosts_of_another_framework_are_told_as_such(
     capture_of: Callable[[str], Path], name: str, tmp_path: Path
 ) -> None:

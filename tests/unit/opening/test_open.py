@@ -402,6 +402,19 @@ def test_a_graph_that_is_not_used_is_told(tmp_path: Path) -> None:
     assert not told(open_traces(tmp_path / "steps", graph=of_program), "graph.pb")
 
 
+@pytest.mark.parametrize(("given", "saved"), [("of_program.pb", "graph.pb"), ("of_program.pbtxt", "graph.pbtxt")])
+def test_a_graph_is_saved_under_the_name_by_which_it_is_found(tmp_path: Path, given: str, saved: str) -> None:
+    import tfprof_widgets as tfprof
+
+    timelines(tmp_path / "steps")
+    of_program = graph(tmp_path / "graph.pb", "a/MatMul").rename(tmp_path / given)
+    if given.endswith("txt"):
+        of_program.write_text('node { name: "a/MatMul" op: "MatMul" }')
+    with pytest.warns(UserWarning, match="TensorBoard"):
+        tfprof.load(tmp_path / "steps", graph=of_program).save(tmp_path / "saved")
+    assert [path.name for path in (tmp_path / "saved").rglob("*.pb*")] == [saved]
+
+
 def test_a_saved_chrome_trace_called_timeline_opens_again(tmp_path: Path) -> None:
     import tfprof_widgets as tfprof
 

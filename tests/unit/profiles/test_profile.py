@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -123,15 +122,6 @@ def test_a_selection_that_means_nothing_is_refused(
     with pytest.raises(ValueError, match=message):
         loaded.select(**wanted)  # type: ignore[arg-type]
     assert loaded.link.time_range == ()
-
-
-def test_the_page_of_a_real_run_is_small_and_keeps_three_steps(
-    tmp_path: Path, capture_of: Callable[[str], Path]
-) -> None:
-    """277,012 events of an H100: 8.1 MB of packs if they were not coded, 4.5 MB its page before."""
-    page = tfprof.load(capture_of("h100_resnet_mixed")).to_html(tmp_path / "page.html")
-    assert page.stat().st_size <= 3_000_000
-    assert "this page holds 82,873 of 277,012 events in full" in page.read_text(encoding="utf-8")
 
 
 def test_a_page_holds_as_much_of_a_trace_as_it_may_and_says_what_it_lacks(

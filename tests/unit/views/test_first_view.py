@@ -223,23 +223,6 @@ def test_a_notice_is_about_a_view_or_about_everything(notice: str, view: str) ->
     assert (limit["text"], limit["view"]) == (notice, view)
 
 
-def test_a_dashboard_says_how_the_capture_ended_and_its_limits_in_the_words_of_today(
-    capture_of: Callable[[str], Path],
-) -> None:
-    prof = tfprof.load(str(capture_of("h100_resnet_mixed").parents[3]))
-    options = json.loads(prof.dashboard().options)
-    assert options["outcome"] == "complete"
-    assert [limit["view"] for limit in options["limits"]] == ["source_view", "op_table"]
-    assert [limit["is_told"] for limit in options["limits"]] == [True, False], (
-        "the view tells how much of the time it is"
-    )
-    assert (
-        options["limits"][1]["text"]
-        == "No FLOP counts of graph ops that XLA did not compile: counting ran out of time."
-    )
-    assert "(a bound)" not in prof.text() + prof.report()
-
-
 def test_an_advice_becomes_json_with_null_for_what_is_no_number() -> None:
     advice = advise(
         "input_bound",

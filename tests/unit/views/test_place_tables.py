@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, session, space, trace
 from tests.unit.analysis.parity.vector_traces import gpu_host
 from tfprof_widgets.analysis import LINE_PHASES, PHASES, STEP_CATEGORIES, Analysis, SourceLines
 from tfprof_widgets.read import open_traces, read_xspace
 from tfprof_widgets.show import (
     Table,
-    layer_list,
     op_place_table,
     scope_list,
     scope_note,
@@ -191,11 +187,3 @@ def test_an_unaligned_host_is_told_of() -> None:
     gpu = gpu_host("gpu", 3, 0)
     results = results_of(gpu, alone)
     assert "cpu" in worker_meta(results.workers)["worker_note"]
-
-
-def test_layers_come_with_the_parameters_of_their_own_weights(capture_of: Callable[[str], Path]) -> None:
-    results = tfprof.load(str(capture_of("h100_resnet_mixed").parents[3])).run.results
-    layers = {layer["layer"]: layer["n_params"] for layer in layer_list(results.layers, results.variables, slice(None))}
-    assert layers["resnet50/conv1_conv"] == 7 * 7 * 3 * 64 + 64
-    assert layers["tf.data"] is None
-    assert sum(n or 0 for n in layers.values()) <= results.variables["n_params"].sum()

@@ -76,18 +76,10 @@ def test_runs_of_kernels_add_up_to_the_kernel_table(results: Analysis, travelled
     assert first["occupancy_pct"] is None, "JSON knows no infinity"
 
 
-def test_runs_of_copies_say_when_each_ran_what_it_cost_and_whether_steps_are_averaged(
-    capture_of: Callable[[str], Path],
-) -> None:
-    results = Analysis(read_xspace(capture_of("h100_resnet_mixed").read_bytes()))
-    got = receive(build_payload(results))
-    runs, copies = got.tables["copy_runs"], results.copies
-    exposed = np.bincount(runs["copy"], weights=runs["exposed_ps"], minlength=len(copies))
-    assert (exposed / 1e9).tolist() == pytest.approx(copies["exposed_time_ms"].tolist())
-    step = results.steps.event_step[results.copy_runs["event"]]
-    averaged = np.flatnonzero(results.is_averaged)
-    assert 0 < len(averaged) < len(results.is_averaged)
-    assert (runs["is_steady"] == 1).tolist() == np.isin(step, averaged).tolist()
+@pytest.mark.parametrize(("kind", "is_inferred"), [("function_loop", 1), ("function_loop_marked", 0)])
+def test_a_step_says_whether_it_was_inferred(capture_of: Callable[[str], Path], kind: str, is_inferred: int) -> None:
+    got = receive(build_payload(Analysis(read_xspace(capture_of(kind).read_bytes()))))
+    assert set(got.tables["steps"]["source"].tolist()) == {is_inferred}
 
 
 def test_a_kernel_says_whether_tensor_cores_could_serve_its_op_by_name_or_type(travelled: tuple[Any, Any]) -> None:

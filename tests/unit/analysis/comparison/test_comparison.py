@@ -181,7 +181,7 @@ def test_a_program_that_takes_twice_as_long_is_found_in_runs_as_uneven(uneven: f
 
 
 def test_a_real_capture_of_another_program_is_told_by_its_parameters(capture_of: Callable[[str], Path]) -> None:
-    a, b = (tfprof.load(capture_of(kind)) for kind in ("h100_resnet_mixed", "h100_lstm"))
+    a, b = (tfprof.load(capture_of(kind)) for kind in ("h100_cnn_input", "h100_lstm"))
     assert tfprof.diff(a, b).verdict.startswith("What differs in b: ")
     assert tfprof.diff(a, a)._runs.program == ()
 

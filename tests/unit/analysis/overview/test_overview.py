@@ -107,9 +107,11 @@ def test_a_trace_without_steps_says_how_to_mark_them() -> None:
     assert overview.top_ops["name"].tolist() == ["m/x"]
 
 
-def test_eager_time_is_a_share_of_the_time_of_ops() -> None:
+def test_eager_time_is_a_share_of_the_time_of_ops_on_its_side() -> None:
     whole = host(event("EagerExecute", 0, 9, is_func=0), event("a:MatMul", 1, 3), event("b:MatMul", 20, 1))
-    assert overview_of(whole).host_eager_ratio == 0.75
+    overview = overview_of(whole)
+    assert (overview.host_eager_ratio, overview.device_eager_ratio) == (0.75, 0.0)
+    assert overview.next_steps[-1].startswith("Eager ops take 75 % of host op time:")
 
 
 def test_the_environment_counts_threads_devices_and_windows() -> None:

@@ -51,7 +51,7 @@ def main(kind: str, token: str | None = None) -> None:
         with tf.profiler.experimental.Trace("train", step_num=step, _r=1):
             train_step(values)
         step += 1
-        time.sleep(0.005)
+        time.sleep(0.015)
 
 
 if __name__ == "__main__":
