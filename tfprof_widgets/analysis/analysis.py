@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import ref
 
+import numpy as np
 import pandas as pd
 
 from ..errors import TraceError
@@ -16,6 +17,7 @@ from .facts import Facts
 if TYPE_CHECKING:
     from ..trace.op_graph import OpGraph
     from ..trace.source_map import SourceMap
+    from .advice.claims import Claimed
     from .card import Advice, FoundAdvice
     from .out_of_memory.failure import MemoryFailure
     from .overview import Overview
@@ -54,7 +56,7 @@ class Analysis(Facts):
 
             lost = left_out(self.summed.summaries, self.summed.sums)
             graphs = GraphsSwitchedOff(**{one.name: self.summed.sums[one.name] for one in fields(GraphsSwitchedOff)})
-        advice = self._found_advice.notices if "_found_advice" in self.__dict__ else ()
+        advice = self._found_advice[0].notices if "_found_advice" in self.__dict__ else ()
         return tuple(filter(None, (*framework_notices(self), *lost, graphs.notice, *self.clock_notices, *advice)))
 
     @cached_property
@@ -74,19 +76,27 @@ class Analysis(Facts):
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
         """What to change, in the order of `ranked`."""
-        return self._found_advice.advice
+        return self._found_advice[0].advice
+
+    @property
+    def claimed(self) -> Claimed:
+        """The rows of `attribution`, and which advice each is about; raises TfProfError where the hosts are summed up."""
+        from .advice.claims import Claimed
+
+        found = self._found_advice[1]
+        return Claimed(self.attribution, np.full(len(self.attribution), -1)) if found is None else found
 
     @property
     def advice_notices(self) -> tuple[str, ...]:
         """Which rules of the advice failed; also among `notices` from when advice was first asked for."""
-        return self._found_advice.notices
+        return self._found_advice[0].notices
 
     @cached_property
-    def _found_advice(self) -> FoundAdvice:
+    def _found_advice(self) -> tuple[FoundAdvice, Claimed | None]:
         from .advice.of_hosts import reduced_advice
         from .advice.rules import find_advice
 
-        return find_advice(self) if self.has_events else reduced_advice(self)
+        return find_advice(self) if self.has_events else (reduced_advice(self), None)
 
 
 def _advice_of(analysis: Analysis) -> Callable[[], tuple[Advice, ...]]:

@@ -9,6 +9,7 @@ import pandas as pd
 from ..trace.arrays import Int64
 from ..trace.source_map import SourceMap
 from ..trace.trace import Trace
+from .advice.claims import Claimed
 from .card import last_part, title_of
 from .common import PS_PER_MS, label_column, text_column
 from .facts import Facts
@@ -38,23 +39,25 @@ ATTRIBUTION = table(
         unit         text   what a kernel computed on, as in `kernels`
         bound        text   what limits the op on a GPU, as in `roofline`
         stage        text   the stage of the input that holds it up
+        advice       int    row of `advice_table` that is about it, -1 for none
 
     `time_ms` of a step's rows adds up to its `step_time_ms`, and those of a category to the column of `steps`: where
     several ops compute at once they share the time. All else that is said of a step's time is a sum of these rows.
+    Of no stretch two pieces of advice speak: one that speaks of a part of it is cut.
     Empty in a reduced profile (not `has_events`): `prof.host(name).attribution` has that of one host.
     """,
     file="attribution",
-    read=lambda facts: attribution_table(facts),
+    read=lambda analysis: attribution_table(analysis, analysis.claimed),
     of_executions="attribution",
 )
 
-_COMPUTES, _INPUT = STEP_CATEGORIES.index("device_compute"), STEP_CATEGORIES.index("input")
+_INPUT = STEP_CATEGORIES.index("input")
 _COPIES = tuple(STEP_CATEGORIES.index(name) for name in ("copy_to_device", "output", "device_to_device"))
 
 
-def attribution_table(facts: Facts) -> pd.DataFrame:
+def attribution_table(facts: Facts, claimed: Claimed) -> pd.DataFrame:
     """The `attribution` table."""
-    rows, layers, trace = facts.attribution, facts.layers, facts.trace
+    rows, layers, trace = claimed.rows, facts.layers, facts.trace
     hosts = np.append(facts.steps.frame["host"].to_numpy(np.object_), "")
     ran = np.where(rows.is_wait, -1, rows.event)
     bound = dict(zip(facts.roofline.units.tolist(), facts.roofline.frame["bound"].tolist(), strict=True))
@@ -79,6 +82,7 @@ def attribution_table(facts: Facts) -> pd.DataFrame:
             "unit": text_column([UNIT_TEXTS.get(one, "") for one in kernel_unit.tolist()]),
             "bound": text_column([bound.get(one, "") for one in unit.tolist()]),
             "stage": text_column(np.where(rows.category == _INPUT, stage, "")),
+            "advice": claimed.advice,
         }
     )
 
@@ -89,12 +93,7 @@ def phase_of(rows: Attribution, layers: Layers) -> Int64:
     found = _at(layers.op_phase, rows.op)
     is_input = np.append(layers.entries["kind"].eq("input").to_numpy()[layers.op_entry], False)
     found[is_input[rows.op] | (rows.category == _INPUT)] = n
-    works = np.isin(rows.category, (_COMPUTES, *_COPIES[2:], STEP_CATEGORIES.index("device_collectives")))
-    n_steps = int(rows.step.max(initial=-1)) + 2
-    first, last = np.full(n_steps, np.iinfo(np.int64).max), np.full(n_steps, -1)
-    np.minimum.at(first, rows.step[works], rows.start_ps[works])
-    np.maximum.at(last, rows.step[works], rows.end_ps[works])
-    found[rows.is_wait & ((rows.start_ps < first[rows.step]) | (rows.end_ps > last[rows.step]))] = n + 1
+    found[rows.is_at_border] = n + 1
     found[np.isin(rows.category, _COPIES)] = n + 2
     return found
 

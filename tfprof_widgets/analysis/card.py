@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import pandas as pd
 
-from ..trace.arrays import Bool, Float64
+from ..trace.arrays import Bool, Int64
 from ..trace.source_map import SourceMap
 from .common import PS_PER_NS
 
@@ -107,16 +107,33 @@ class Highlight:
     """The view that shows it best, such as `input_graph`: the name of the method of `Profile`."""
     host: str = ""
     """Of advice that a reduced profile has from its hosts the one that it is shown for; else empty."""
+    stretches_ns: tuple[tuple[int, int], ...] = ()
+    """The time within `step` that the advice is about, in nanoseconds after the trace origin, the longest where there are
+    very many. `()` where it is about no time of a step.
+    """
+    n_stretches: int = 0
+    """How many there are."""
+
+
+class Spans(NamedTuple):
+    """Some time of steps."""
+
+    step: Int64
+    """The row of the steps table of each."""
+    start_ps: Int64
+    end_ps: Int64
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """Which time an advice speaks of, beside the categories of its rule."""
+    """Which rows of `attribution` an advice is about, among those of its rule's categories."""
 
-    ops: Bool | None = None
-    """Which framework ops it is about; None for all."""
-    ms: Float64 | None = None
-    """For each of the averaged steps how much; None where it is spread over all as their time is."""
+    rows: Bool | None = None
+    """Which of all rows; None for all."""
+    spans: Spans | None = None
+    """It is about what of the rows lies in these; None for all of them."""
+    number: int = -1
+    """Of the advice, once its rows are its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +153,9 @@ class Advice:
     fix: Fix
     """What to do: `fix.words`, and `fix.code` where code runs as it is pasted, with your own names; `print` gives both."""
     selection: Highlight
-    """What to select to see the evidence: a `Highlight` with `op_names`, `time_range_ns`, `step`, `view` and `host`."""
+    """What to select to see the evidence: a `Highlight` with `op_names`, `time_range_ns`, `step`, `view`, `host` and
+    `stretches_ns`. All of the time that it is about: the rows of `Profile.attribution` whose `advice` is its place in the list.
+    """
     gain_ratio: float
     """The share of the step time that the fix could win at most, in [0, 1]; 0 where it is not about time. With an
     `estimate` among the evidence about as much, or more.
@@ -157,7 +176,7 @@ class Advice:
     share_of: ShareOf = "step"
     """What the gain is a share of: `step`, `sample` (larger batches make a step longer), or `time captured`."""
     claim: Claim = field(default=Claim(), repr=False, compare=False)
-    """While rules are asked, what more than its rule's categories tells the time that it speaks of."""
+    """The time that it is about."""
 
     @property
     def bound(self) -> Literal["at most", "about"]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...trace.arrays import Bool
-from ..card import COMPUTE, HIGH_GAIN, LAST, Advice, Fix, advise, rule
+from ..card import COMPUTE, HIGH_GAIN, LAST, Advice, Claim, Fix, advise, rule
 from ..common import PS_PER_US, number, percent
 from ..grouping import UNIT_TEXTS
 from .device import LAUNCH_US, MOST, kernel_blocks, multiprocessors
@@ -86,6 +86,7 @@ def _unnamed(run: Run) -> Iterator[Advice]:
             f"The kernel {name[:80]} takes {part}{computing.of_device}{bound and f', {bound}'}. {NO_FAULT}",
             evidence=part.evidence | {"kernel": name},
             fix=Fix(),
+            claim=Claim(run.trace.name_id[run.facts.attribution.event] == names[ms.argmax()]),
             selection=run.steps.usual(run.steps.time_ms, view="timeline", op_names=(name,)),
         )
 
@@ -96,9 +97,7 @@ def _bound(run: Run, chosen: Bool) -> str:
     if not chosen.any() or frame.empty:
         return ""
     event, ms = computing.event[chosen], computing.ms[chosen]
-    kernel = np.full(run.trace.n_events, -1, np.int64)
-    kernel[run.results.kernels.run_event] = run.results.kernels.run_kernel
-    blocks = np.append(kernel_blocks(frame), 0)[kernel[event]]
+    blocks = np.append(kernel_blocks(frame), 0)[computing.event_kernel[event]]
     average_us = float(run.trace.duration_ps[event].mean()) / PS_PER_US
     roofline = run.results.roofline
     bounds = dict(zip(roofline.units.tolist(), roofline.frame["bound"].tolist(), strict=True))

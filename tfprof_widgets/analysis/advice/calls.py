@@ -99,7 +99,7 @@ ONE_SHAPE = (
 )
 
 
-@rule("Stop tf.function from tracing again", claims=("compile", *HOST), explains=("compilation", "small_batch"))
+@rule("Stop tf.function from tracing again", claims=("compile",), explains=("compilation", "small_batch"))
 def retracing(run: Run) -> Iterator[Advice]:
     """A `tf.function` is traced again and again; gain: what its tracing calls took but running the graphs, of the step time."""
     run = run.with_compiling
@@ -140,7 +140,7 @@ def retracing(run: Run) -> Iterator[Advice]:
             view="timeline",
         ),
         gain_ratio=tracing.ratio,
-        claim=Claim(ms=traced.cost_ms),
+        claim=Claim(spans=traced.spans),
     )
 
 
@@ -230,7 +230,7 @@ def _as_graph(*, in_fit: bool, has_function: bool, line: CodeLine | None) -> Fix
     return Fix(f"Put @tf.function on {line.where if line else 'the function of a step'}. {PYTHON_STAYS}")
 
 
-@rule("Trace and compile less", level=GENERAL, claims=("compile", *HOST), explains=("small_batch",))
+@rule("Trace and compile less", level=GENERAL, claims=("compile",), explains=("small_batch",))
 def compilation(run: Run) -> Iterator[Advice]:
     """Functions were traced or compiled during the capture, but not again and again; gain: its share of the averaged steps, 0 for
     what happens once, as a long training loses nothing to it."""
@@ -366,7 +366,11 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
             "that change, a pipeline (tf.data.Dataset.from_tensor_slices, with .prefetch) makes tensors ahead of "
             "the training."
         ),
-        claim=Claim(ms=calls.converted_ms),
+        claim=Claim(
+            spans=steps.spans(
+                calls.converting, run.trace.start_ps[calls.conversions], run.trace.ends(calls.conversions)
+            )
+        ),
         selection=steps.usual(calls.converted_ms, view="source_view" if line else "timeline"),
         gain_ratio=part.ratio,
     )

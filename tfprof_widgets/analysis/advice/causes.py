@@ -16,7 +16,7 @@ import pandas as pd
 from ...trace.arrays import Bool, Float64, Int64
 from ...trace.source_map import SourceMap, parse_shapes
 from ...trace.trace import Session, Trace
-from ..card import HIGH_GAIN, MEDIUM_GAIN
+from ..card import HIGH_GAIN, MEDIUM_GAIN, Spans
 from ..common import PS_PER_MS, US_PER_MS, Stretches
 from ..events import int_stat_at
 from ..grouping import within_data
@@ -340,12 +340,12 @@ OFTEN = 0.5
 MIN_FILL_MS = 50.0
 
 
-def new_iterator_ms(run: RunFacts) -> Float64:
-    """For each step how long a new iterator takes until its first batch; 0 where most steps make none, as in `fit`."""
+def new_iterators(run: RunFacts) -> Spans:
+    """From making an iterator until its first batch, in each step that makes one; nothing where most make none, as in `fit`."""
     steps, trace = run.steps, run.trace
-    none = np.zeros(len(steps))
+    none = np.empty(0, np.int64)
     if len(steps) < MIN_STEPS or run.is_keras_loop:
-        return none
+        return steps.spans(none, none, none)
     made = np.flatnonzero(trace.names_matching(MAKES_ITERATOR) & (run.entry >= 0))
     fetched = steps.wait_pieces[steps.wait_pieces["category"] == "input"]
     first, last = np.full(len(steps), np.iinfo(np.int64).max), np.zeros(len(steps), np.int64)
@@ -354,8 +354,8 @@ def new_iterator_ms(run: RunFacts) -> Float64:
     entry[steps.row] = np.arange(len(steps))
     at = entry[fetched["step"].to_numpy(np.int64)]
     np.maximum.at(last, at, fetched["start_ps"].to_numpy(np.int64) + fetched["duration_ps"].to_numpy(np.int64))
-    spent_ms: Float64 = np.where(last > first, (last - np.minimum(first, last)) / PS_PER_MS, 0.0)
-    return spent_ms if (spent_ms > 0).mean() >= OFTEN else none
+    own = np.flatnonzero(last > first) if (last > first).mean() >= OFTEN else none
+    return steps.spans(own, first[own], last[own])
 
 
 @dataclass(frozen=True)

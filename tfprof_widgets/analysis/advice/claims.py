@@ -1,14 +1,17 @@
-"""Claims: which rows of `attribution` each piece of advice speaks of; no two speak of the same time."""
+"""Claims: which rows of `attribution` each piece of advice is about; no two are about the same time."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from ...trace.arrays import Float64, Int64
-from ..card import ANY_STEP, CAUSE, LAST, MEDIUM_GAIN, Advice, Claim, Rule, severity_of
-from ..common import PS_PER_MS, number
+from ...trace.arrays import Bool, Float64, Int64
+from ..card import CAUSE, LAST, MEDIUM_GAIN, Advice, Claim, Highlight, Rule, Spans, ns_range, severity_of
+from ..common import PS_PER_MS, Stretches, number
 from ..steps.owners import CATEGORIES, Attribution
 from .facts import StepFacts
 
@@ -16,57 +19,146 @@ MUCH = 0.25
 """An advice of whose time others hold all but this part is explained; one that only names a place, if they hold as much."""
 _SAID = 0.1
 """Where others hold more of its time than this, an advice says so."""
+MOST_STRETCHES = 200
+"""That a card shows of a step."""
+
+
+class Claimed(NamedTuple):
+    """The rows of `attribution`, cut where one advice ends and another begins."""
+
+    rows: Attribution
+    advice: Int64
+    """The place of each row's advice in the list, -1 for none."""
 
 
 class Claims:
-    """The time of the averaged steps that no advice speaks of yet."""
+    """Which advice each row of `attribution` belongs to."""
 
     def __init__(self, rows: Attribution, steps: StepFacts) -> None:
-        self._steps = steps
-        entry = np.full(steps.n_all + 1, -1, np.int64)
-        entry[steps.row] = np.arange(len(steps))
-        own = np.flatnonzero(entry[rows.step] >= 0)
-        self._entry, self._category, self._op = entry[rows.step[own]], rows.category[own], rows.op[own]
-        self._time_ms = rows.time_ps[own] / PS_PER_MS
-        self._free_ms: Float64 = self._time_ms.copy()
+        self.rows, self._steps = rows, steps
+        self._entry_of = np.full(steps.n_all + 1, -1, np.int64)
+        self._entry_of[steps.row] = np.arange(len(steps))
+        self._origin = np.arange(len(rows))
+        self._owner = np.full(len(rows), -1)
 
     @property
     def taken_ms(self) -> Float64:
-        """For each averaged step what advice speaks of already, with all waiting for data, whether that is told or not."""
-        free = np.where(self._category == CATEGORIES.index("input"), 0.0, self._free_ms)
-        return np.bincount(self._entry, self._time_ms - free, len(self._steps)).astype(np.float64)
+        """For each averaged step what advice is about already, with all waiting for data, whether a card says so or not."""
+        return self._by_step((self._owner >= 0) | (self.rows.category == CATEGORIES.index("input")))
 
-    def settle(self, rule: Rule, one: Advice, *, compiles_too: bool = False) -> Advice | None:
-        """Give an advice the time that it speaks of, as far as it is free; None where others explain it. With `compiles_too` what
-        compiles is counted with steps that are not among these."""
-        time_ms, n_steps, done = self._steps.time_ms, len(self._steps), replace(one, claim=Claim())
-        is_of_others = one.claim.ms is not None and len(one.claim.ms) != n_steps
-        if not rule.claims or not time_ms.sum() or is_of_others or ("compile" in rule.claims and compiles_too):
+    def settle(self, rule: Rule, one: Advice, n: int, *, compiles_too: bool = False) -> Advice | None:
+        """Give the `n`th advice the rows that it is about, as far as they are free; None where others explain it. With
+        `compiles_too` its gain is a share of more steps than these."""
+        done, whole_ms = replace(one, claim=Claim(number=n)), float(self._steps.time_ms.sum())
+        if not rule.claims or not whole_ms:
             return done
-        rows = [self._rows(name, one.claim) for name in rule.claims]
-        every = np.concatenate(rows)
-        there, free = (np.bincount(self._entry[every], of[every], n_steps) for of in (self._time_ms, self._free_ms))
-        if rule.level == LAST and not one.gain_ratio:
-            return done if free.sum() > (1 - MUCH) * there.sum() else None
-        ms = one.claim.ms if one.claim.ms is not None else free if rule.level == ANY_STEP else there
-        wanted = np.minimum(ms * min(1.0, one.gain_ratio * time_ms.sum() / max(float(ms.sum()), 1e-9)), there)
-        got = np.minimum(wanted, free)
+        chosen = self._chosen(rule, one.claim)
+        free = chosen & (self._owner < 0)
+        there, left = self._by_step(chosen), self._by_step(free)
+        there_ms, left_ms = float(there.sum()), float(left.sum())
+        if "compile" in rule.claims and compiles_too:
+            self._owner[free] = n
+            return done
+        if not one.gain_ratio:
+            if rule.level == LAST and left_ms <= (1 - MUCH) * there_ms:
+                return None
+            self._owner[free] = n
+            return done
+        wanted_ms = min(one.gain_ratio * whole_ms, there_ms)
+        is_about_all = rule.level == CAUSE or one.claim.rows is not None or one.claim.spans is not None
+        part = left_ms / max(there_ms, 1e-9) if is_about_all else min(left_ms / max(wanted_ms, 1e-9), 1.0)
         # Of the mean step or of the usual one: no more than the rows hold of it.
-        most = max(float(there.sum() / time_ms.sum()), float(np.median(there / time_ms)))
-        gain = min(one.gain_ratio, most) * float(got.sum() / max(wanted.sum(), 1e-9))
-        lost_ms = float((wanted - got).sum())
-        if got.sum() < MUCH * wanted.sum() or (lost_ms and gain < MEDIUM_GAIN and rule.level != CAUSE):
+        most = max(there_ms / whole_ms, float(np.median(there / self._steps.time_ms)))
+        gain, lost_ms = min(one.gain_ratio, most) * part, (1 - part) * (there_ms if is_about_all else wanted_ms)
+        if part < MUCH or (part < 1 and gain < MEDIUM_GAIN and rule.level != CAUSE):
             return None
-        # What it is known to be about is no other's, though its fix may win only part of that.
-        spoken = got if one.claim.ms is None else np.minimum(np.maximum(ms, wanted), free)
-        for own in rows:
-            left = np.bincount(self._entry[own], self._free_ms[own], n_steps)
-            taken = np.minimum(spoken, left)
-            spoken = spoken - taken
-            self._free_ms[own] *= (1 - taken / np.maximum(left, 1e-12))[self._entry[own]]
-        more = f" {number(lost_ms / n_steps)} ms of that are in other cards." if lost_ms > _SAID * wanted.sum() else ""
+        self._owner[free] = n
+        told_ms = number(lost_ms / len(self._steps))
+        more = f" {told_ms} ms of that are in other cards." if part < 1 - _SAID else ""
         return replace(done, title=one.title + more, gain_ratio=gain, severity=severity_of(gain))
 
-    def _rows(self, category: str, claim: Claim) -> Int64:
-        own = self._category == CATEGORIES.index(category)
-        return np.flatnonzero(own if claim.ops is None else own & np.append(claim.ops, False)[self._op])
+    def of(self, advice: Sequence[Advice]) -> Claimed:
+        """The rows with the place of their advice among those that are said."""
+        place = np.full(int(self._owner.max(initial=-1)) + 2, -1)
+        for at, one in enumerate(advice):
+            if 0 <= one.claim.number < len(place) - 1:
+                place[one.claim.number] = at
+        return Claimed(self.rows, place[self._owner])
+
+    def _by_step(self, chosen: Bool) -> Float64:
+        """The time of some rows in each of the averaged steps, in ms."""
+        entry = np.where(chosen, self._entry_of[self.rows.step], -1)
+        own = entry >= 0
+        return np.bincount(entry[own], self.rows.time_ps[own] / PS_PER_MS, len(self._steps)).astype(np.float64)
+
+    def _chosen(self, rule: Rule, claim: Claim) -> Bool:
+        """The rows that an advice is about, of averaged steps, or of all where steps compile."""
+        of_rule = np.zeros(len(CATEGORIES), np.bool_)
+        of_rule[[CATEGORIES.index(name) for name in rule.claims]] = True
+        chosen = self._in(claim.spans) if claim.spans is not None else np.ones(len(self.rows), np.bool_)
+        chosen = chosen & of_rule[self.rows.category]
+        if claim.rows is not None:
+            chosen &= claim.rows[self._origin]
+        in_steps = self.rows.step >= 0 if "compile" in rule.claims else self._entry_of[self.rows.step] >= 0
+        found: Bool = chosen & in_steps
+        return found
+
+    def _in(self, spans: Spans) -> Bool:
+        """Which rows lie in some spans, after those in which one begins or ends are cut there."""
+        begin, end = self._at(spans.step, spans.start_ps), self._at(spans.step, spans.end_ps)
+        low, high = self._at(self.rows.step, self.rows.start_ps), self._at(self.rows.step, self.rows.end_ps)
+        edges = np.unique(np.concatenate([begin, end]))
+        first = np.searchsorted(edges, low, side="right")
+        n_parts = np.maximum(np.searchsorted(edges, high, side="left") - first, 0) + 1
+        if (n_parts > 1).any():
+            of_row = np.repeat(np.arange(len(low)), n_parts)
+            part = np.arange(len(of_row)) - np.repeat(np.cumsum(n_parts) - n_parts, n_parts)
+            until = np.append(edges, 0)[np.minimum(first[of_row] + part, len(edges))] - low[of_row]
+            until = np.where(part == n_parts[of_row] - 1, (high - low)[of_row], until)
+            self._cut(of_row, np.where(part == 0, 0, np.append(0, until[:-1])), until)
+            low = self._at(self.rows.step, self.rows.start_ps)
+        opened, closed = (np.searchsorted(np.sort(one), low, side="right") for one in (begin, end))
+        found: Bool = opened > closed
+        return found
+
+    def _cut(self, of_row: Int64, since: Int64, until: Int64) -> None:
+        """Replace each row by its parts, which are picoseconds after its begin and have their share of its time."""
+        rows = self.rows
+        columns = {one.name: getattr(rows, one.name)[of_row] for one in fields(rows)}
+        length = np.maximum(columns["end_ps"] - columns["start_ps"], 1)
+        before, after = (np.rint(columns["time_ps"] * (at / length)).astype(np.int64) for at in (since, until))
+        columns |= {"end_ps": columns["start_ps"] + until, "time_ps": after - before}
+        columns["start_ps"] = columns["start_ps"] + since
+        self.rows, self._origin, self._owner = Attribution(**columns), self._origin[of_row], self._owner[of_row]
+
+    def _at(self, step: Int64, time_ps: Int64) -> Int64:
+        """Moments of steps in one order: picoseconds of all steps before, and of its own; -1 outside of steps."""
+        start, end = self._bounds
+        before = np.append(np.cumsum(end - start + 1) - (end - start + 1), 0)
+        at = (
+            before[step]
+            + np.clip(time_ps, np.append(start, 0)[step], np.append(end, 0)[step])
+            - np.append(start, 0)[step]
+        )
+        return np.where(step >= 0, at, -1)
+
+    @cached_property
+    def _bounds(self) -> tuple[Int64, Int64]:
+        """When each step begins and ends; both 0 for one without rows."""
+        rows, n = self.rows, self._steps.n_all
+        start, end = np.full(n + 1, np.iinfo(np.int64).max), np.zeros(n + 1, np.int64)
+        np.minimum.at(start, rows.step, rows.start_ps)
+        np.maximum.at(end, rows.step, rows.end_ps)
+        return np.minimum(start, end)[:-1], end[:-1]
+
+
+def stretches_of(claimed: Claimed, place: int, at: Highlight) -> Highlight:
+    """What to select, with the stretches of its step that the advice is about."""
+    if at.step is None:
+        return at
+    rows = claimed.rows
+    own = np.flatnonzero((claimed.advice == place) & (rows.step == at.step))
+    every = Stretches.of(rows.start_ps[own], rows.end_ps[own])
+    longest = np.sort(np.argsort(every.start - every.end, kind="stable")[:MOST_STRETCHES])
+    spans = zip(every.start[longest].tolist(), every.end[longest].tolist(), strict=True)
+    return replace(at, stretches_ns=tuple(ns_range(*one) for one in spans), n_stretches=len(every.start))

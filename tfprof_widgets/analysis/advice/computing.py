@@ -53,6 +53,14 @@ class Computing:
         return self.run.facts.attribution.event[self.rows]
 
     @cached_property
+    def event_kernel(self) -> Int64:
+        """The row of `kernels` of each event of the trace, and of none behind them; -1 for what is no kernel."""
+        kernels = self.run.results.kernels
+        found = np.full(self.run.trace.n_events + 1, -1, np.int64)
+        found[kernels.run_event] = kernels.run_kernel
+        return found
+
+    @cached_property
     def ms(self) -> Float64:
         """What each has of the mean step."""
         return self.run.facts.attribution.time_ps[self.rows] / PS_PER_MS / max(len(self.run.steps), 1)
@@ -79,6 +87,17 @@ class Computing:
     def part(self, ops: Bool, name: str = "op") -> StepPart:
         """What some framework ops have of the mean step."""
         return self.run.steps.part(name, float(self.op_ms[ops].sum()))
+
+    def rows_of(self, ops: Bool) -> Bool:
+        """Which rows of `attribution` some framework ops have, or are waited for."""
+        found: Bool = np.append(ops, False)[self.run.facts.attribution.op]
+        return found
+
+    def rows_of_kernels(self, chosen: Bool) -> Bool:
+        """Which rows of `attribution` some of the `kernels` run in."""
+        rows = self.run.facts.attribution
+        found: Bool = np.append(chosen, False)[self.event_kernel[rows.event]] & ~rows.is_wait
+        return found
 
     @cached_property
     def _waits(self) -> tuple[Int64, Int64, Float64]:
@@ -177,7 +196,7 @@ class Computing:
             fix=fix,
             selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(self.run, ops)),
             gain_ratio=gain_ms / steps.mean_ms,
-            claim=Claim(ops),
+            claim=Claim(self.rows_of(ops)),
         )
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.arrays import Float64, Int64
-from ..card import GENERAL, IDLE, LAST, MEDIUM_GAIN, RARELY, Advice, Fix, advise, rule
+from ..card import GENERAL, IDLE, LAST, MEDIUM_GAIN, RARELY, Advice, Claim, Fix, advise, rule
 from ..common import PS_PER_MS, Stretches, amount, number, percent, plural, size
 from ..layers.layers import OPTIMIZER
 from ..steps.spans import MIN_STEPS, SpanType
@@ -249,7 +249,7 @@ _GAPS_OF_SHORT = "of a large batch the gaps alone; kernels as short as these tak
 @rule(
     "Close the gap between steps",
     level=GENERAL,
-    claims=("dispatch", "kernel_launch", "sync", "output"),
+    claims=("dispatch", "sync", "output"),
     fixes={
         "JAX": "Run several steps in one call: jax.lax.scan over some batches in a jitted function, so that "
         f"Python runs once for all of them. {RARELY}",
@@ -290,6 +290,7 @@ def idle_border(run: Run) -> Iterator[Advice]:
         selection=steps.usual(waits.border_ms, view="timeline"),
         gain_ratio=gain,
         stage=python_stage(run) if waits_for_lock else "",
+        claim=Claim(run.facts.attribution.is_at_border),
     )
 
 
@@ -327,7 +328,7 @@ def unfused_optimizer(run: Run) -> Iterator[Advice]:
     steps, launch = run.steps, _launch(run)
     if launch is None or not _is_of_optimizer(run):
         return
-    share = run.waits.before("phase", "optimizer")
+    share, of_optimizer = run.waits.before("phase", "optimizer"), run.results.layers.op_phase == OPTIMIZER
     kernels = run.results.kernels.frame[_of_optimizer(run)]
     n = int(kernels["occurrences"].sum()) / max(steps.n_all, 1)
     yield advise(
@@ -340,6 +341,7 @@ def unfused_optimizer(run: Run) -> Iterator[Advice]:
         fix=compiled(run).also(f"Or, {_ONE_KERNEL}") if run.can_be_compiled else Fix(f"O{_ONE_KERNEL[1:]}"),
         selection=steps.usual(run.waits.launching_ms, view="timeline", op_names=run.known(*run.waits.most("op"))),
         gain_ratio=launch.ratio if run.can_be_compiled else launch.ratio * share,
+        claim=Claim(run.is_launch if run.can_be_compiled else run.is_launch & run.computing.rows_of(of_optimizer)),
     )
 
 
@@ -370,6 +372,7 @@ def launch_bound(run: Run) -> Iterator[Advice]:
         # A whole step: single gaps between kernels are far shorter than what can be seen.
         selection=steps.usual(run.waits.launching_ms, view="timeline", op_names=run.known(*run.waits.most("op"))),
         gain_ratio=launch.ratio,
+        claim=Claim(run.is_launch),
     )
 
 
@@ -410,6 +413,7 @@ def few_blocks(run: Run) -> Iterator[Advice]:
             steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(chosen)
         ),
         gain_ratio=gain,
+        claim=Claim(run.computing.rows_of_kernels(is_few & grows)),
     )
 
 

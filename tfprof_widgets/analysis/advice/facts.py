@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ...trace.arrays import Bool, Float64, Int32, Int64
 from ...trace.trace import Trace
-from ..card import Highlight, ns_range, step_highlight
+from ..card import Highlight, Spans, ns_range, step_highlight
 from ..common import PS_PER_MS, Stretches, number, percent
 from ..facts import Facts
 from ..layers.layers import OPTIMIZER
@@ -104,6 +105,10 @@ class StepFacts:
         longest = np.zeros(int(self.row.max()) + 1 if len(self) else 0, np.float64)
         np.maximum.at(longest, chosen["step"].to_numpy(np.int64), chosen["duration_ps"].to_numpy(np.int64) / PS_PER_MS)
         return longest[self.row]
+
+    def spans(self, entry: npt.NDArray[np.integer], start_ps: Int64, end_ps: Int64) -> Spans:
+        """Some time of some of them."""
+        return Spans(self.row[entry], start_ps, end_ps)
 
     def part(self, name: str, ms: float) -> StepPart:
         """Some time of the mean step."""

@@ -124,7 +124,7 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
             op_names=run.known(*(f"eager/{one}" for one in (*saves.op_types, "ReadVariableOp"))),
         ),
         gain_ratio=gain,
-        claim=Claim(ms=saves.stall_ms),
+        claim=Claim(spans=saves.spans),
     )
 
 

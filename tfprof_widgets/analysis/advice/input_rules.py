@@ -719,7 +719,7 @@ def new_iterator(run: Run) -> Iterator[Advice]:
         ),
         selection=steps.usual(spent_ms, view="timeline", op_names=run.known("IteratorGetNext")),
         gain_ratio=part.ratio,
-        claim=Claim(ms=spent_ms),
+        claim=Claim(spans=run.new_iterators),
     )
 
 

@@ -24,8 +24,9 @@ MAPS = frozenset(("Map", "ParallelMap", "MapAndBatch"))
 
 def iterators_of(run: RunFacts, pipeline: pd.Series) -> pd.DataFrame:
     """Those of a pipeline, a consumer before what it consumes."""
-    iterators: pd.DataFrame = run.results.tf_data.iterators
-    return iterators.loc[iterators["pipeline"] == pipeline["id"]]
+    iterators = run.results.tf_data.iterators
+    found: pd.DataFrame = iterators[iterators["pipeline"] == pipeline["id"]]
+    return found
 
 
 def kept_ratio(run: RunFacts) -> float:

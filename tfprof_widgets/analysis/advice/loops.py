@@ -21,6 +21,7 @@ from ..card import (
     HIGH_GAIN,
     MEDIUM_GAIN,
     Advice,
+    Claim,
     Fix,
     advise,
     last_part,
@@ -310,7 +311,15 @@ def graph_loop(run: Run) -> Iterator[Advice]:
         fix=_without_loop(run, code, _classes(run, loops, top)),
         selection=steps.usual(steps.time_ms, view="timeline"),
         gain_ratio=gain,
+        claim=Claim(_rows_of(run, loops, chosen)),
     )
+
+
+def _rows_of(run: Run, loops: GraphLoops, chosen: Sequence[int]) -> Bool:
+    """Which rows of `attribution` the ops of some loops have or are waited for; on a CPU with what runs between ops."""
+    rows, ops = run.facts.attribution, run.results.op_shares.dominant[np.isin(loops.of_unit, chosen)]
+    found: Bool = np.isin(rows.op, ops) | (rows.op < 0 if not run.steps.has_device else False)
+    return found
 
 
 _JACOBIAN = re.compile(r"\.(?:batch_)?jacobian\(")

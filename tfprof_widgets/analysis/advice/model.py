@@ -18,6 +18,7 @@ from ..card import (
     HIGH_GAIN,
     MEDIUM_GAIN,
     Advice,
+    Claim,
     Fix,
     Highlight,
     advise,
@@ -333,8 +334,8 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
         return
     if next(double_precision(run), None) is not None:  # float32 first: it may be all that is missing
         return
-    tf32 = time_ratio(kernels[kernels["unit"] == _TF32], kernels)
-    slow = time_ratio(kernels[_without_tensor_cores(kernels)], kernels)
+    is_tf32, is_slow = (kernels["unit"] == _TF32).to_numpy(), _without_tensor_cores(kernels)
+    tf32, slow = (time_ratio(kernels[own], kernels) for own in (is_tf32, is_slow))
     if time_ratio(kernels[kernels["unit"] == _TENSOR_16], kernels) > tf32 + slow:  # mixed precision is in use
         return
     double = time_ratio(kernels[kernels["unit"] == _DOUBLE], kernels)
@@ -342,6 +343,7 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
     if rest > 0.5 and not run.is_compiled:
         return
     saved = tf32 * (1 - 1 / HALF_SPEEDUP) + slow * (1 - 1 / TENSOR_CORE_SPEEDUP)
+    is_better = ~kernels["unit"].isin([_TENSOR_16, _DOUBLE]).to_numpy() if run.is_compiled else is_tf32 | is_slow
     saved += rest * (1 - 1 / HALF_SPEEDUP) if run.is_compiled else 0.0
     single = 1 - share - double
     gain = steps.ratio("device_compute") * single * saved
@@ -370,6 +372,7 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
             steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(kernels)
         ),
         gain_ratio=gain,
+        claim=Claim(run.computing.rows_of_kernels(is_better)),
     )
 
 

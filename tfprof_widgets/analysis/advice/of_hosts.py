@@ -29,7 +29,7 @@ _OF_NAMES = ("op_table", "input_graph")
 
 def host_advice(results: Facts) -> FoundAdvice:
     """Ask the rules that the events of one host answer; times are after its own origin, steps are rows of its own."""
-    found = find_advice(results, [one for one in RULES.values() if one.scope == "host"])
+    found, _ = find_advice(results, [one for one in RULES.values() if one.scope == "host"])
     return FoundAdvice(
         tuple(map(_bounded, found.advice[: MOST.advice])), tuple(map(_shortened, found.notices[: MOST.advice]))
     )
@@ -44,7 +44,7 @@ def _bounded(one: Advice) -> Advice:
             {name: _shortened(value) if isinstance(value, str) else value for name, value in one.evidence.items()}
         ),
         fix=one.fix if len(str(one.fix)) <= MOST.fix else Fix(_shortened(one.fix.words)),
-        selection=replace(one.selection, op_names=tuple(names[: MOST.names])),
+        selection=replace(one.selection, op_names=tuple(names[: MOST.names]), stretches_ns=(), n_stretches=0),
     )
 
 
@@ -68,7 +68,7 @@ class HostAdvice:
 
 def reduced_advice(results: Facts) -> FoundAdvice:
     """What the tables of all hosts tell, and what the rules that need events found on each; in the order of `ranked`."""
-    whole = find_advice(results, [one for one in RULES.values() if one.scope == "hosts"])
+    whole, _ = find_advice(results, [one for one in RULES.values() if one.scope == "hosts"])
     hosts = merge_advice(_training(results), _known(results))
     told = without_explained((*whole.advice, *hosts.advice))
     return FoundAdvice(ranked(map(_visible, told)), (*whole.notices, *hosts.notices))

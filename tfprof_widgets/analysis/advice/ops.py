@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...trace.arrays import Int64
+from ...trace.arrays import Bool, Int64
 from ..card import (
     COMPUTE,
     IDLE,
     MEDIUM_GAIN,
     Advice,
+    Claim,
     Fix,
     advise,
     line_text,
@@ -30,6 +31,7 @@ from ..common import PS_PER_MS, US_PER_MS, Stretches, amount, number, percent, p
 from ..grouping import ComputeUnit
 from ..layers.scopes import FUNCTIONS, OPS, without_number
 from ..ops.kernels import is_eligible_type
+from ..steps.owners import CATEGORIES
 from .causes import PRODUCTS
 from .computing import SpentOps, costliest, op_line
 from .filters import filter_sizes
@@ -37,7 +39,7 @@ from .loops import user_frames
 from .run import compiled
 
 if TYPE_CHECKING:
-    from ...trace.arrays import Bool, Int32
+    from ...trace.arrays import Int32
     from ...trace.source_map import SourceMap
     from .causes import TracedOps
     from .facts import StepPart
@@ -84,6 +86,7 @@ def layout_conversion(run: Run) -> Iterator[Advice]:
             steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(kernels[chosen])
         ),
         gain_ratio=part.ratio,
+        claim=Claim(run.computing.rows_of_kernels(chosen)),
     )
 
 
@@ -362,6 +365,7 @@ def _python_ops(run: Run) -> Iterator[Advice]:
         fix=Fix("Write it in ops of TensorFlow or keras.ops instead of tf.py_function or tf.numpy_function."),
         selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=names),
         gain_ratio=part.ratio,
+        claim=Claim(run.computing.rows_of(host)),
     )
 
 
@@ -403,7 +407,7 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
     )
 
 
-@rule("Move ops from the host to the device", claims=("host_compute", "copy_to_device", "output", "dispatch"))
+@rule("Move ops from the host to the device", claims=("host_compute", "copy_to_device", "output"))
 def host_fallback(run: Run) -> Iterator[Advice]:
     """Ops of the step run on the CPU while the device waits; gain: the share of such time, with the copies that feed them."""
     steps, occurrences = run.steps, run.facts.occurrences
@@ -445,7 +449,15 @@ def host_fallback(run: Run) -> Iterator[Advice]:
             host_ms, "host_compute", view="timeline", op_names=run.known(*(occurrences.name[i] for i in order))
         ),
         gain_ratio=gain,
+        claim=Claim(_of_host(run, run.results.op_shares.dominant[is_ours])),
     )
+
+
+def _of_host(run: Run, ops: Int32) -> Bool:
+    """Which rows of `attribution` some framework ops have, or copies."""
+    rows = run.facts.attribution
+    found: Bool = np.isin(rows.op, ops) | (rows.category != CATEGORIES.index("host_compute"))
+    return found
 
 
 def _on_device(run: Run, op: int) -> Fix:
@@ -667,6 +679,7 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
         ),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
         gain_ratio=part.ratio,
+        claim=Claim(run.computing.rows_of(chosen)),
     )
 
 
@@ -699,6 +712,7 @@ def number_checks(run: Run) -> Iterator[Advice]:
         ),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, ops.own)),
         gain_ratio=part.ratio,
+        claim=Claim(run.computing.rows_of(chosen)),
     )
 
 

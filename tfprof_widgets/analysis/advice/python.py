@@ -83,17 +83,11 @@ def host_callback(run: Run) -> Iterator[Advice]:
             **(line.evidence if line else {}),
             **({"estimate": "half of what could run beside the rest of the step"} if is_needed else {}),
         },
-        fix=_faster_elsewhere(run)
-        if waits
-        else _less_often(line)
-        if line or _is_of_hooks(run)
-        else _NOT_YOURS
-        if gap.n_samples
-        else _NOT_SAMPLED,
+        fix=_less_often(run, line) if line or _is_of_hooks(run) else _NOT_YOURS if gap.n_samples else _NOT_SAMPLED,
         selection=steps.stretch(gap.ms, "other", view="source_view" if line else "timeline"),
         # What each batch needs can run beside the rest of the step, which hides no more than it takes itself.
         gain_ratio=BESIDE * min(share, 1 - share) if is_needed else share,
-        claim=Claim(ms=gap.ms if share == idle_ratio else share * steps.time_ms),
+        claim=Claim(spans=gap.spans(steps) if share == idle_ratio else gap.sampled),
     )
 
 
@@ -130,7 +124,7 @@ def slow_call(run: Run) -> Iterator[Advice]:
         fix=_FEWER_ARGUMENTS,
         selection=steps.stretch(run.gap.ms, "other", view="timeline"),
         gain_ratio=part.ratio,
-        claim=Claim(ms=calls.ms),
+        claim=Claim(spans=calls.spans),
     )
 
 
@@ -224,10 +218,10 @@ def _of_called(run: Run, one: CalledWork, ms: float, gain: float) -> Advice:
         }
         | ({"called_ratio": gain} if gain else {})
         | one.line.evidence,
-        fix=_less_often(one.line),
+        fix=_less_often(run, one.line),
         selection=step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
         gain_ratio=gain,
-        claim=Claim(ms=one.ms) if gain else Claim(),
+        claim=Claim(spans=one.seen),
     )
 
 
@@ -247,11 +241,13 @@ def _faster_elsewhere(run: Run) -> Fix:
     )
 
 
-def _less_often(line: CodeLine | None) -> Fix:
+def _less_often(run: Run, line: CodeLine | None) -> Fix:
     if line is None:
         return Fix(
             "What a callback or the loop does in Python after each batch: do it every hundredth batch, or once an epoch."
         )
+    if line.waits_for_others:
+        return _faster_elsewhere(run)
     where = one_line(f"{line.place}: {line.code}".removesuffix(": "))
     if line.is_needed:
         return Fix(

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ...trace.arrays import Bool, Float64, Int32, Int64
@@ -13,6 +14,7 @@ from ...trace.source_map import SourceMap
 from ...trace.trace import Trace
 from ..card import (
     COMPREHENSIONS,
+    Spans,
     enclosing_class,
     enclosing_function,
     function_body,
@@ -105,6 +107,15 @@ class PythonGap:
     """How many samples lie in them."""
     sampled_ratio: float = 0.0
     """Share of the steps' samples at those of these lines which mostly run no op; 0 where there are too few samples."""
+    sampled: Spans | None = None
+    """The time of these samples; None where there are too few."""
+
+    def spans(self, steps: StepFacts) -> Spans:
+        """The same as time of the steps."""
+        start_ps = self.pieces["start_ps"].to_numpy(np.int64)
+        return steps.spans(
+            self.pieces["entry"].to_numpy(np.int64), start_ps, start_ps + self.pieces["duration_ps"].to_numpy(np.int64)
+        )
 
     @property
     def is_named(self) -> bool:
@@ -137,27 +148,47 @@ def python_gap(trace: Trace, source_map: SourceMap | None, steps: StepFacts) -> 
     in_work = covered(time_ps, steps.pieces[steps.pieces["category"].isin(["host_compute", "device_compute"])])
     main = keras_call(trace, source_map, steps) or _main_line(source_map, frame[in_work])
     lines = _lines(source_map, frame[in_gap], main[:2] if main else None)
-    ratio = _sampled_ratio(source_map, frame, in_gap, steps.pieces, time_ps, lines)
-    return replace(gap, lines=lines, n_samples=int(in_gap.sum()), sampled_ratio=ratio)
+    gap = replace(gap, lines=lines, n_samples=int(in_gap.sum()))
+    return _with_samples(gap, source_map, frame, in_gap, steps, time_ps)
 
 
-def _sampled_ratio(
-    source_map: SourceMap, frame: Int64, in_gap: Bool, pieces: pd.DataFrame, time_ps: Int64, lines: tuple[CodeLine, ...]
-) -> float:
-    in_step = covered(time_ps, pieces)
-    if not lines or int(in_step.sum()) < MIN_FOR_A_SHARE:
-        return 0.0
-    waits = covered(time_ps, pieces[pieces["category"] == "input"])
-    place = _place(source_map, frame).reset_index(drop=True)
-    counted = place.assign(n=in_step & ~waits, gap=in_gap).groupby(["file", "line"])[["n", "gap"]].sum()
-    rows = source_map.files["title"].where(source_map.files["title"] != "", source_map.files["file"])
-    named = {(one.file, one.line) for one in lines}
-    n = sum(
-        int(count)
-        for (file, line), count, of_gap in zip(counted.index, counted["n"], counted["gap"], strict=True)
-        if file >= 0 and (rows.iloc[int(file)], int(line)) in named and of_gap >= _MOST * count
+def _with_samples(
+    gap: PythonGap, source_map: SourceMap, frame: Int64, in_gap: Bool, steps: StepFacts, time_ps: Int64
+) -> PythonGap:
+    entry = entry_at(steps, time_ps)
+    n_in_steps = int((entry >= 0).sum())
+    if not gap.lines or n_in_steps < MIN_FOR_A_SHARE:
+        return gap
+    counts = (entry >= 0) & ~covered(time_ps, steps.pieces[steps.pieces["category"] == "input"])
+    place = _place(source_map, frame).reset_index(drop=True).assign(n=counts, gap=in_gap)
+    place[["n", "gap"]] = place.groupby(["file", "line"])[["n", "gap"]].transform("sum")
+    titles = source_map.files["title"].where(source_map.files["title"] != "", source_map.files["file"])
+    named = {(one.file, one.line) for one in gap.lines}
+    every = zip(place["file"].tolist(), place["line"].tolist(), strict=True)
+    is_named = np.array([file >= 0 and (titles.iloc[file], line) in named for file, line in every], np.bool_)
+    chosen = counts & is_named & (place["gap"] >= _MOST * place["n"]).to_numpy()
+    return replace(gap, sampled_ratio=int(chosen.sum()) / n_in_steps, sampled=seen_spans(steps, time_ps, entry, chosen))
+
+
+def entry_at(steps: StepFacts, time_ps: Int64) -> Int64:
+    """For each moment the entry of its step, -1 for none."""
+    order = np.argsort(steps.start_ps, kind="stable")
+    at = np.searchsorted(steps.start_ps[order], time_ps, side="right") - 1
+    entry = np.where(at >= 0, order[at], -1)
+    return np.where((entry >= 0) & (time_ps < steps.end_ps[entry]), entry, -1)
+
+
+def seen_spans(steps: StepFacts, time_ps: Int64, entry: Int64, chosen: Bool) -> Spans:
+    """The time of some samples: until the next one of the step, of its last until its end, of its first since its begin."""
+    order = np.lexsort((time_ps, entry))
+    order = order[entry[order] >= 0]
+    step, since = entry[order], time_ps[order]
+    is_first = np.append(True, step[1:] != step[:-1])[: len(step)]
+    until = np.where(
+        np.append(is_first[1:], True)[: len(step)], steps.end_ps[step], np.append(since[1:], 0)[: len(step)]
     )
-    return n / int(in_step.sum())
+    own = chosen[order]
+    return steps.spans(step[own], np.where(is_first, steps.start_ps[step], since)[own], until[own])
 
 
 def covered(time_ps: Int64, pieces: pd.DataFrame) -> Bool:
@@ -300,6 +331,8 @@ class CalledWork:
     """At which it was most often."""
     ms: Float64
     """For each step what it took; 0 for those in which nobody saw it."""
+    seen: Spans
+    """When it was seen."""
 
     @property
     def n_steps(self) -> int:
@@ -314,10 +347,8 @@ def called_work(
     if source_map is None or not len(source_map.samples) or not len(steps):
         return ()
     time_ps, frame = sample_times(trace, source_map)
-    order = np.argsort(steps.start_ps, kind="stable")
-    at = np.searchsorted(steps.start_ps[order], time_ps, side="right") - 1
-    entry = np.where(at >= 0, order[at], -1)
-    inside = (entry >= 0) & (time_ps < steps.end_ps[entry])
+    entry = entry_at(steps, time_ps)
+    inside = entry >= 0
     time_ps, entry = time_ps[inside], entry[inside]
     samples = source_map.frames.iloc[frame[inside]][["file", "line", "function"]].reset_index(drop=True)
     computes = covered(time_ps, steps.pieces[steps.pieces["category"].isin(_COMPUTES)])
@@ -340,7 +371,8 @@ def called_work(
         file, line = int(own["file"].iloc[0]), int(own["line"].mode().iloc[0])
         share = len(own) / max(int(inside.sum()), 1)
         ms = np.bincount(own["entry"], own["ms"], minlength=len(steps)).astype(np.float64)
-        found.append(CalledWork(code_line(source_map, file, line, share), ms))
+        seen = seen_spans(steps, time_ps, entry, np.isin(np.arange(len(entry)), own.index.to_numpy()))
+        found.append(CalledWork(code_line(source_map, file, line, share), ms, seen))
     return tuple(sorted(found, key=lambda one: -float(one.ms.sum())))
 
 
@@ -420,6 +452,7 @@ class TracedCalls:
     """Of each its step."""
     cost_ms: Float64
     """For each step what it compiles in these calls, by its categories."""
+    spans: Spans
 
 
 def traced_calls(trace: Trace, entry: Int32, steps: StepFacts) -> TracedCalls:
@@ -432,7 +465,8 @@ def traced_calls(trace: Trace, entry: Int32, steps: StepFacts) -> TracedCalls:
     own = place[pieces["step"].to_numpy(np.int64)]
     calls = Stretches.of(trace.start_ps[rows], trace.ends(rows))
     within = calls.within(start, start + pieces["duration_ps"].to_numpy(np.int64)) * np.isin(own, entry[rows])
-    return TracedCalls(rows, names, entry[rows], sum_by(own, within, len(steps)) / PS_PER_MS)
+    spans = steps.spans(entry[rows], trace.start_ps[rows], trace.ends(rows))
+    return TracedCalls(rows, names, entry[rows], sum_by(own, within, len(steps)) / PS_PER_MS, spans)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -445,6 +479,8 @@ class Saves:
     """For each by how much it took longer than a usual step without a save; 0 for those that do not save."""
     op_types: tuple[str, ...]
     """Types of save ops that ran; empty where variables were read for a file that TensorFlow does not write."""
+    spans: Spans
+    """From the first op of each save until the end of its step."""
 
 
 def find_saves(trace: Trace, entry: Int32, steps: StepFacts) -> Saves:
@@ -457,9 +493,22 @@ def find_saves(trace: Trace, entry: Int32, steps: StepFacts) -> Saves:
     is_saving = written | (is_read & (is_read.mean() <= MOST_READING)) if n else written
     usual = float(np.median(steps.time_ms[~is_saving])) if (~is_saving).any() else 0.0
     stall = np.where(is_saving, np.maximum(steps.time_ms - usual, 0.0), 0.0)
+    begin = np.full(n, np.iinfo(np.int64).max)
+    usual_reads = np.median(reads) if n else 0
+    for rows in (np.flatnonzero((kind == 1) & (entry >= 0)), _behind(trace, entry, kind, int(usual_reads))):
+        np.minimum.at(begin, entry[rows], trace.start_ps[rows])
+    own = np.flatnonzero(is_saving)
     strings = {trace.strings[i] for i in np.unique(trace.name_id[kind == 1]).tolist()}
     types = tuple(op for op in _SAVE_OPS if any(text.endswith(op) for text in strings))
-    return Saves(is_saving, stall, types)
+    return Saves(is_saving, stall, types, steps.spans(own, begin[own], steps.end_ps[own]))
+
+
+def _behind(trace: Trace, entry: Int32, kind: npt.NDArray[np.int8], n_usual: int) -> Int64:
+    """The reads of variables in each step behind those that a usual step has."""
+    rows = np.flatnonzero((kind == 2) & (entry >= 0))
+    rows = rows[np.lexsort((trace.start_ps[rows], entry[rows]))]
+    first = np.searchsorted(entry[rows], entry[rows], side="left")
+    return rows[np.arange(len(rows)) - first >= n_usual]
 
 
 def _kind(name: str) -> int:
@@ -495,6 +544,8 @@ class StepCalls:
     """Bytes of them a step; 0 where nothing tells."""
     conversions: Int64
     """The events that convert them."""
+    converting: Int64
+    """Of each its step."""
     ops: Int64
     """The events that call ops outside of functions, but for reading variables."""
     n_ops: float
@@ -523,6 +574,7 @@ def step_calls(trace: Trace, entry: Int32, n_steps: int) -> StepCalls:
         converted_ms=sum_by(entry[rows], own, n_steps) / PS_PER_MS,
         converted_bytes=float(conversions.n_bytes[is_large].sum()) / max(n_steps, 1),
         conversions=rows,
+        converting=entry[rows].astype(np.int64),
         ops=ops,
         n_ops=_usual(entry[ops], n_steps),
     )
@@ -571,13 +623,16 @@ class CallGaps:
     """For each step."""
     inside_ms: Float64
     """For each step what lies in calls at all, be it after ops of theirs."""
+    spans: Spans
+    """The calls until something of them runs."""
 
 
-def call_gaps(trace: Trace, entry: Int32, gap: PythonGap) -> CallGaps:
+def call_gaps(trace: Trace, entry: Int32, gap: PythonGap, steps: StepFacts) -> CallGaps:
     """The part of gaps in calls; `entry` is for each event its step among the counted ones, -1 for none."""
     calls = np.flatnonzero((trace.string_stat(_MODE) >= 0) & (entry >= 0))
     if not len(calls):
-        return CallGaps((), np.zeros(len(gap.ms)), np.zeros(len(gap.ms)))
+        none = np.empty(0, np.int64)
+        return CallGaps((), np.zeros(len(gap.ms)), np.zeros(len(gap.ms)), steps.spans(none, none, none))
     start_ps = gap.pieces["start_ps"].to_numpy(np.int64)
     end_ps = start_ps + gap.pieces["duration_ps"].to_numpy(np.int64)
 
@@ -588,8 +643,9 @@ def call_gaps(trace: Trace, entry: Int32, gap: PythonGap) -> CallGaps:
     names, count = np.unique(trace.name_id[calls], return_counts=True)
     return CallGaps(
         tuple(trace.strings[i] for i in names[np.argsort(-count, kind="stable")].tolist()),
-        within_ms(_first_runs(trace, calls)),
+        within_ms(until_ps := _first_runs(trace, calls)),
         within_ms(trace.ends(calls)),
+        steps.spans(entry[calls], trace.start_ps[calls], until_ps),
     )
 
 

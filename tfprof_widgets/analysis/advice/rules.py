@@ -15,7 +15,7 @@ from ..events import Framework
 from ..facts import Facts
 from ..tables import table
 from . import busy, calls, device, host, input_rules, loops, model, moved, ops, python, workers  # noqa: F401 - these declare the rules
-from .claims import MUCH
+from .claims import MUCH, Claimed, stretches_of
 from .run import Run
 
 ADVICE = table(
@@ -43,11 +43,11 @@ _OF_TENSORFLOW = re.compile(r"\btf\b|keras|tensorflow|dataset|on_train_batch|mod
 """What a program of another framework has nothing of."""
 
 
-def find_advice(results: Facts, rules: Iterable[Rule] | None = None) -> FoundAdvice:
-    """Ask rules what to change, those on causes first; gains are upper bounds. A rule that fails takes no other along; none is
-    asked where memory ran out or what computed the steps is missing."""
+def find_advice(results: Facts, rules: Iterable[Rule] | None = None) -> tuple[FoundAdvice, Claimed | None]:
+    """Ask rules what to change, those on causes first, and which time each is about; gains are upper bounds. A rule that fails
+    takes no other along; none is asked where memory ran out or what computed the steps is missing."""
     if results.failure is not None or results.environment.unrecorded:
-        return FoundAdvice(())
+        return FoundAdvice(()), None
     run = Run(results)
     found: list[Advice] = []
     failed: dict[str, list[str]] = {}
@@ -62,17 +62,17 @@ def find_advice(results: Facts, rules: Iterable[Rule] | None = None) -> FoundAdv
                 failed.setdefault(f"{type(error).__name__}: {error}", []).append(one.name)
         is_explained = level == LAST and any(map(_says_what_a_device_waits_for, found))
         for one, advice in sorted(of_level, key=lambda both: -both[1].gain_ratio):
-            settled = (
-                run.claims.settle(one, advice, compiles_too=run.with_compiling is not run)
-                if results.has_events
-                else advice
-            )
-            if settled is not None and not (is_explained and advice.gain_ratio):
-                found.append(settled)
-    said = fitting(without_explained(found), results.environment.framework)
-    return FoundAdvice(
-        ranked(said, covered=results.coverage.ratio), tuple(_failure(names, why) for why, names in failed.items())
-    )
+            if is_explained and advice.gain_ratio:
+                continue
+            settled: Advice | None = advice
+            if results.has_events:
+                settled = run.claims.settle(one, advice, len(found), compiles_too=run.with_compiling is not run)
+            found += [] if settled is None else [settled]
+    said = ranked(fitting(without_explained(found), results.environment.framework), covered=results.coverage.ratio)
+    claimed = run.claims.of(said) if results.has_events else None
+    if claimed is not None:
+        said = tuple(replace(one, selection=stretches_of(claimed, at, one.selection)) for at, one in enumerate(said))
+    return FoundAdvice(said, tuple(_failure(names, why) for why, names in failed.items())), claimed
 
 
 def _says_what_a_device_waits_for(one: Advice) -> bool:

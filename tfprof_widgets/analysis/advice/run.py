@@ -11,8 +11,10 @@ import numpy as np
 
 from ...trace.arrays import Bool, Float64, Int64
 from ...trace.source_map import SourceMap
-from ..card import Fix, is_of_model, line_text, named, one_line, only_call, place_of, rewritten
+from ..card import Fix, Spans, is_of_model, line_text, named, one_line, only_call, place_of, rewritten
+from ..common import PS_PER_MS
 from ..places import FrameTable, frame_places
+from ..steps.owners import CATEGORIES
 from ..steps.spans import MIN_STEPS, SpanType, on_stream
 from ..steps.steps import fetches_in_a_loop
 from .causes import (
@@ -24,7 +26,7 @@ from .causes import (
     TracedOps,
     device_waits,
     input_wait,
-    new_iterator_ms,
+    new_iterators,
     outside_work,
     shuffle_fill_of,
     task_work,
@@ -67,6 +69,13 @@ class Run(RunFacts):
         return Claims(self.facts.attribution, self.steps)
 
     @cached_property
+    def is_launch(self) -> Bool:
+        """Which rows of `attribution` are idle time for a launch, or for Python and the runtime between two kernels."""
+        rows = self.facts.attribution
+        is_launch: Bool = rows.category == CATEGORIES.index("kernel_launch")
+        return is_launch | ~rows.is_at_border
+
+    @cached_property
     def computing(self) -> Computing:
         """What computes in the averaged steps."""
         return Computing(self)
@@ -97,9 +106,16 @@ class Run(RunFacts):
         return input_wait(self)
 
     @cached_property
+    def new_iterators(self) -> Spans:
+        """What iterators take that steps make themselves."""
+        return new_iterators(self)
+
+    @cached_property
     def new_iterator_ms(self) -> Float64:
-        """For each step what an iterator takes that it makes itself."""
-        return new_iterator_ms(self)
+        """The same for each step."""
+        step, start_ps, end_ps = self.new_iterators
+        ms = np.bincount(step, (end_ps - start_ps) / PS_PER_MS, self.steps.n_all)
+        return ms[self.steps.row].astype(np.float64)
 
     @cached_property
     def is_called_for_each_step(self) -> bool:
@@ -140,7 +156,7 @@ class Run(RunFacts):
     @cached_property
     def call_gaps(self) -> CallGaps:
         """What of that lies in calls of functions, before anything of these runs."""
-        return call_gaps(self.trace, self.entry, self.gap)
+        return call_gaps(self.trace, self.entry, self.gap, self.steps)
 
     @cached_property
     def traced_ops(self) -> TracedOps | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ OUTSIDE = len(STEP_CATEGORIES)
 CATEGORIES = (*STEP_CATEGORIES, "outside")
 _OF_HOST = tuple(STEP_CATEGORIES.index(name) for name in ("dispatch", "kernel_launch", "sync", "other"))
 """What of a device's idle time goes to the kernel that it waits for."""
+_OF_DEVICE = tuple(STEP_CATEGORIES.index(f"device_{name}") for name in ("compute", "to_device", "collectives"))
 _NAMED = (Part.HOST_COMPUTE, Part.INPUT, Part.COMPILE, Part.CHECKPOINT)
 """What hosts do under the name of an event."""
 _N_TIERS, _BITS = 3, 20
@@ -68,6 +70,17 @@ class Attribution:
 
     def __len__(self) -> int:
         return len(self.step)
+
+    @cached_property
+    def is_at_border(self) -> Bool:
+        """Whether a device idles then before its first work of the step, or after the last."""
+        works = np.isin(self.category, _OF_DEVICE)
+        n_steps = int(self.step.max(initial=-1)) + 2
+        first, last = np.full(n_steps, np.iinfo(np.int64).max), np.full(n_steps, -1)
+        np.minimum.at(first, self.step[works], self.start_ps[works])
+        np.maximum.at(last, self.step[works], self.end_ps[works])
+        found: Bool = self.is_wait & ((self.start_ps < first[self.step]) | (self.end_ps > last[self.step]))
+        return found
 
 
 def compute_attribution(trace: Trace, steps: TracedSteps, *, event_unit: SmallInt, event_op: SmallInt) -> Attribution:
