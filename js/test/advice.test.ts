@@ -25,6 +25,8 @@ function adviceOf(rule: string, given: Partial<AdviceMeta> = {}): AdviceMeta {
     op_names: [`model/${rule}`],
     time_range_ns: [1000, 2000],
     step: 3,
+    stretches_ns: [1000, 1200, 1500, 2000],
+    n_stretches: 2,
     view: "input_graph",
     host: "",
     ...given,
@@ -145,16 +147,31 @@ describe("cards of the overview panel", () => {
     expect(gain?.querySelectorAll(".bars .on").length).toBe(2);
   });
 
+  it("say how many spans of the step the timeline marks, and of how many", async () => {
+    const { cards } = await show([
+      adviceOf("a"),
+      adviceOf("b", { n_stretches: 1234 }),
+      adviceOf("c", { n_stretches: 0 }),
+    ]);
+    const marked = cards().map(
+      (card) => card.querySelector(".evidence")?.textContent?.match(/[^.]* of step 3/)?.[0] ?? "",
+    );
+    expect(marked[0]).toContain("2 spans of step 3");
+    expect(marked[1]).toContain("the longest 2 of 1,234 spans of step 3");
+    expect(marked[2]).toBe("");
+  });
+
   it("select their evidence at a first press, name its view, and take it back at a second", async () => {
     const { page, evidence, pressed, brought } = await show([adviceOf("a"), adviceOf("b", { step: 1 })]);
     evidence(0).click();
     expect(page.link.state).toMatchObject({ time_range: [1000, 2000], selection: ["model/a"], step: 3 });
+    expect(page.link.state).toMatchObject({ stretches: [1000, 1200, 1500, 2000] });
     expect([pressed(), brought]).toEqual([["true", "false"], ["input_graph"]]);
     evidence(1).click();
     expect(page.link.state).toMatchObject({ selection: ["model/b"], step: 1 });
     expect(pressed()).toEqual(["false", "true"]);
     evidence(1).click();
-    expect(page.link.state).toMatchObject({ time_range: [], selection: [], step: -1 });
+    expect(page.link.state).toMatchObject({ time_range: [], selection: [], step: -1, stretches: [] });
     expect([pressed(), brought]).toEqual([
       ["false", "false"],
       ["input_graph", "input_graph"],
@@ -243,7 +260,9 @@ describe("cards of the overview panel", () => {
     expect(told()).toEqual([false, false]);
     evidence(0).click();
     expect(told()).toEqual([true, false]);
-    expect(cards()[0].querySelector(".evidence")?.textContent).toBe("input13.1 ms");
+    expect(cards()[0].querySelector(".evidence")?.textContent).toBe(
+      "input13.1 msmarked in the timeline2 spans of step 3",
+    );
     evidence(1).click();
     expect(told()).toEqual([false, true]);
     evidence(1).click();

@@ -107,6 +107,7 @@ export function frame(ctx: CanvasRenderingContext2D, change: Partial<Frame> = {}
     tracksBottom: 332,
     range: null,
     rangeLabel: "",
+    stretches: [],
     flags: [],
     sampled: [],
     ...change,

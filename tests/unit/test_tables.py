@@ -157,6 +157,27 @@ def test_all_time_of_steps_has_an_owner_and_parts_verdict_and_cards_are_sums_of_
     assert sum(claimed) <= 1 + 1e-9
 
 
+def test_a_card_is_about_rows_of_its_own_which_its_gain_is_a_part_of(whole: tfprof.Profile) -> None:
+    rows, steps = whole.attribution, whole.steps.set_index("step")
+    assert set(rows["advice"]) <= {-1, *range(len(whole.advice))}
+    for at, one in enumerate(whole.advice):
+        own, claims = rows[rows["advice"] == at], RULES[one.rule].claims
+        assert set(own["category"]) <= set(claims)
+        shown = own[own["step"] == one.selection.step]
+        stretches = one.selection.stretches_ns
+        assert len(stretches) <= one.selection.n_stretches
+        assert bool(stretches) == bool(len(shown))
+        for begin, end in stretches:
+            inside = (shown["start_ms"] * 1e6 < end) & ((shown["start_ms"] + shown["duration_ms"]) * 1e6 > begin)
+            assert inside.any()
+        if not one.gain_ratio or not claims or claims == ("compile",):
+            continue
+        ms = own.groupby("step")["time_ms"].sum().reindex(steps.index, fill_value=0.0)
+        averaged = whole.run.results.is_averaged | (ms > 0).to_numpy()
+        share = (ms / steps["step_time_ms"])[averaged]
+        assert one.gain_ratio <= max(ms[averaged].sum() / steps["step_time_ms"][averaged].sum(), share.median()) + 1e-6
+
+
 @pytest.mark.parametrize("number", range(200))
 def test_time_of_random_traces_has_an_owner(number: int) -> None:
     rng = np.random.default_rng(number)

@@ -250,6 +250,8 @@ CAUSE, GENERAL, ANY_STEP, LAST = range(4)
 COMPUTE = ("device_compute", "host_compute")
 IDLE = ("dispatch", "kernel_launch", "sync", "other")
 HOST = (*IDLE, "host_compute", "output")
+COMPILING = ("compile",)
+CALLED = (*HOST, *COMPILING, "device_compute", "copy_to_device")
 """Categories of a step's time that rules claim."""
 
 

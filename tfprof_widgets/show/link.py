@@ -51,6 +51,10 @@ class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
     """Name of the op under the pointer, or empty."""
     step = traitlets.Int(-1).tag(sync=True)
     """Row of the selected step in `Profile.steps`, 0 the first, or -1 for none."""
+    stretches = traitlets.Tuple(default_value=()).tag(sync=True)
+    """What a card's "Show evidence" marks in the timeline: begin and end of each stretch in turn, nanoseconds after the
+    trace origin.
+    """
 
     host = traitlets.Unicode("").tag(sync=True)
     """Name of the host that the views are about, or empty for all."""

@@ -90,7 +90,8 @@ def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
             "op_names": list(one.selection.op_names[:_MOST_OPS]),
             "time_range_ns": [int(t) for t in one.selection.time_range_ns],
             "step": -1 if one.selection.step is None else int(one.selection.step),
-            **fields_of(one.selection, "view", "host"),
+            "stretches_ns": [t for stretch in one.selection.stretches_ns for t in stretch],
+            **fields_of(one.selection, "n_stretches", "view", "host"),
         }
         for one in advice
     ]

@@ -90,7 +90,14 @@ def snapshot(root: View, replacing: Mapping[str, Mapping[str, Any]]) -> dict[str
     return models
 
 
-_NOTHING_SELECTED: dict[str, Any] = {"time_range": [], "whole_capture": False, "selection": [], "hover": "", "step": -1}
+_NOTHING_SELECTED: dict[str, Any] = {
+    "time_range": [],
+    "whole_capture": False,
+    "selection": [],
+    "hover": "",
+    "step": -1,
+    "stretches": [],
+}
 
 
 def dashboard_page(dashboard: Dashboard, embedded: Embedded, *, title: str) -> str:

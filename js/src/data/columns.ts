@@ -20,6 +20,7 @@ export function rangeOf(scope: Scope): RangePs {
 }
 
 /** Zooming stops at 1 ns across the screen: the clock of the trace is no finer. */
+export const PS_PER_NS = 1000;
 export const MIN_SPAN_PS = 1000;
 
 export function timeAt(view: Span, width: number, x: number): number {

@@ -34,7 +34,7 @@ export class LateSave {
 }
 
 type TimeRange = readonly [number, number];
-type LinkField = "time_range" | "whole_capture" | "selection" | "hover" | "step" | "host";
+type LinkField = "time_range" | "whole_capture" | "selection" | "stretches" | "hover" | "step" | "host";
 
 const SAVE_AFTER_MS = 150;
 
@@ -61,6 +61,10 @@ const READ = {
   selection: (model: AnyModel): readonly string[] => {
     const value = model.get("selection");
     return Array.isArray(value) ? value.map(String) : [];
+  },
+  stretches: (model: AnyModel): readonly number[] => {
+    const value = model.get("stretches");
+    return Array.isArray(value) ? value.map(Number) : [];
   },
   step: (model: AnyModel): number => Number(model.get("step") ?? -1),
   host: (model: AnyModel): string => String(model.get("host") ?? ""),
@@ -99,6 +103,10 @@ export class Link {
   get selection() {
     return this.#values.selection;
   }
+  /** Begin and end of what of the step a card is about, in turn. */
+  get stretches() {
+    return this.#values.stretches;
+  }
   get hover() {
     return this.#values.hover;
   }
@@ -115,6 +123,7 @@ export class Link {
     const whole = range && ([Math.round(range[0]), Math.round(range[1])] as const);
     if (same(whole, this.#values.time_range)) return;
     this.#saved.set("time_range", whole ? [...whole] : []);
+    this.setStretches([]);
   }
 
   setWholeCapture(isWhole: boolean) {
@@ -122,7 +131,14 @@ export class Link {
   }
 
   setSelection(names: readonly string[]) {
-    if (!same(names, this.#values.selection)) this.#saved.set("selection", [...names]);
+    if (same(names, this.#values.selection)) return;
+    this.#saved.set("selection", [...names]);
+    this.setStretches([]);
+  }
+
+  /** Until another range or other ops are selected. */
+  setStretches(stretches: readonly number[]) {
+    if (!same(stretches, this.#values.stretches)) this.#saved.set("stretches", [...stretches]);
   }
 
   setStep(step: number) {

@@ -178,6 +178,9 @@ export interface AdviceMeta {
   op_names: string[];
   time_range_ns: number[];
   step: number;
+  /** What of the step it is about: begin and end of each stretch in turn; the longest of `n_stretches`. */
+  stretches_ns: number[];
+  n_stretches: number;
   /** Trait of the view that shows it best. */
   view: string;
   /** The host that it is shown for; empty where it is about all that the profile has. */

@@ -58,6 +58,8 @@ export interface Frame
   readonly tracksTop: number;
   readonly range: Span | null;
   readonly rangeLabel: string;
+  /** In ns: begin and end of each in turn. */
+  readonly stretches: readonly number[];
   readonly flags: readonly Span[];
   /** Time of which only the longest slices are here, and will ever be. */
   readonly sampled: readonly Span[];

@@ -1,6 +1,6 @@
 /** The head of the timeline (overview, ruler, steps, linked range), and what is drawn over the slices: outlines and arrows. */
 
-import { gallop, lowerBound, type Span, tickStep, upperBound, xAt } from "../data/columns";
+import { gallop, lowerBound, PS_PER_NS, type Span, tickStep, upperBound, xAt } from "../data/columns";
 import { firstVisible, type Run } from "../data/events";
 import { CATEGORIES } from "../data/meta";
 import type { Arrow } from "../model/rows";
@@ -24,6 +24,7 @@ import {
 
 const TICK_MIN_PX = 90;
 const FLAG_GAP_PX = 2;
+const EVIDENCE_PX = 3;
 const STEP_GAP_PX = 4;
 /** Between the steps and how busy the capture is; cleared while there is a search, so that its marks stand out. */
 const HIT_LANE = { y: 10, height: 5 };
@@ -132,6 +133,19 @@ export function drawRangeWash(frame: Frame, bottom: number) {
   const x0 = Math.max(0, xAt(view, width, range.t0));
   const x1 = Math.min(width, xAt(view, width, range.t1));
   if (x1 > x0) fillRect(ctx, x0, STEPS_TOP_PX - 1, x1 - x0, bottom - STEPS_TOP_PX + 1, palette.actWash);
+}
+
+/** What of a step the shown card is about: a band under the tracks, with a bar above each stretch. */
+export function drawStretches(frame: Frame, bottom: number) {
+  const { ctx, stretches, palette, view, width } = frame;
+  for (let i = 0; i + 1 < stretches.length; i += 2) {
+    const [t0, t1] = [stretches[i] * PS_PER_NS, stretches[i + 1] * PS_PER_NS];
+    if (t1 < view.t0 || t0 > view.t1) continue;
+    const x0 = Math.max(0, xAt(view, width, t0));
+    const pixels = Math.max(Math.min(width, xAt(view, width, t1)) - x0, 1);
+    fillRect(ctx, x0, TRACKS_TOP_PX, pixels, bottom - TRACKS_TOP_PX, palette.actWash);
+    fillRect(ctx, x0, TRACKS_TOP_PX - EVIDENCE_PX, pixels, EVIDENCE_PX, palette.act);
+  }
 }
 
 export function drawRangeBracket(frame: Frame, bottom: number) {

@@ -1,6 +1,6 @@
 /** What the reader pinned, hid, folded, opened and marked <-> the JSON that the widget keeps; show/link.py reads the same of bookmarks. */
 
-import { type Span, upperBound } from "../data/columns";
+import { PS_PER_NS, type Span, upperBound } from "../data/columns";
 import { type ColorBy, isColorBy } from "./colors";
 
 export interface Bookmark {
@@ -11,7 +11,6 @@ export interface Bookmark {
 }
 
 const MAX_TEXT = 2000;
-const PS_PER_NS = 1000;
 
 export function readBookmarks(text: string): Bookmark[] {
   let entries: unknown;

@@ -281,6 +281,13 @@ export function evidenceFacts(evidence: AdviceMeta["evidence"]): { name: string;
   return [...facts].map(([name, value]) => ({ name, value }));
 }
 
+/** "3 spans of step 12", "the longest 200 of 1,234 spans of step 12": what "Show evidence" marks. */
+export function markedWords({ stretches_ns, n_stretches, step }: AdviceMeta): string {
+  const n = stretches_ns.length / 2;
+  const most = n < n_stretches ? `the longest ${formatCount(n)} of ` : "";
+  return `${most}${plural(n_stretches, "span")} of step ${formatCount(step)}`;
+}
+
 function plainNumber(value: number): string {
   return Number.isInteger(value) ? formatCount(value) : formatNumber(value);
 }

@@ -12,6 +12,7 @@ import pandas as pd
 
 from ...trace.source_map import SourceMap, parse_shapes
 from ..card import (
+    COMPILING,
     GENERAL,
     HOST,
     MEDIUM_GAIN,
@@ -99,7 +100,7 @@ ONE_SHAPE = (
 )
 
 
-@rule("Stop tf.function from tracing again", claims=("compile",), explains=("compilation", "small_batch"))
+@rule("Stop tf.function from tracing again", claims=COMPILING, explains=("compilation", "small_batch"))
 def retracing(run: Run) -> Iterator[Advice]:
     """A `tf.function` is traced again and again; gain: what its tracing calls took but running the graphs, of the step time."""
     run = run.with_compiling
@@ -230,7 +231,7 @@ def _as_graph(*, in_fit: bool, has_function: bool, line: CodeLine | None) -> Fix
     return Fix(f"Put @tf.function on {line.where if line else 'the function of a step'}. {PYTHON_STAYS}")
 
 
-@rule("Trace and compile less", level=GENERAL, claims=("compile",), explains=("small_batch",))
+@rule("Trace and compile less", level=GENERAL, claims=COMPILING, explains=("small_batch",))
 def compilation(run: Run) -> Iterator[Advice]:
     """Functions were traced or compiled during the capture, but not again and again; gain: its share of the averaged steps, 0 for
     what happens once, as a long training loses nothing to it."""

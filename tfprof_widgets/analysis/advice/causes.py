@@ -350,9 +350,7 @@ def new_iterators(run: RunFacts) -> Spans:
     fetched = steps.wait_pieces[steps.wait_pieces["category"] == "input"]
     first, last = np.full(len(steps), np.iinfo(np.int64).max), np.zeros(len(steps), np.int64)
     np.minimum.at(first, run.entry[made], trace.start_ps[made])
-    entry = np.full(steps.n_all, -1, np.int64)
-    entry[steps.row] = np.arange(len(steps))
-    at = entry[fetched["step"].to_numpy(np.int64)]
+    at = steps.entry_of[fetched["step"].to_numpy(np.int64)]
     np.maximum.at(last, at, fetched["start_ps"].to_numpy(np.int64) + fetched["duration_ps"].to_numpy(np.int64))
     own = np.flatnonzero(last > first) if (last > first).mean() >= OFTEN else none
     return steps.spans(own, first[own], last[own])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...trace.arrays import Bool, Float64, Int64
-from ..card import CAUSE, LAST, MEDIUM_GAIN, Advice, Claim, Highlight, Rule, Spans, ns_range, severity_of
+from ..card import CAUSE, COMPILING, LAST, MEDIUM_GAIN, Advice, Claim, Highlight, Rule, Spans, ns_range, severity_of
 from ..common import PS_PER_MS, Stretches, number
 from ..steps.owners import CATEGORIES, Attribution
 from .facts import StepFacts
@@ -34,32 +34,29 @@ class Claimed(NamedTuple):
 class Claims:
     """Which advice each row of `attribution` belongs to."""
 
-    def __init__(self, rows: Attribution, steps: StepFacts) -> None:
-        self.rows, self._steps = rows, steps
-        self._entry_of = np.full(steps.n_all + 1, -1, np.int64)
-        self._entry_of[steps.row] = np.arange(len(steps))
+    def __init__(self, rows: Attribution, averaged: StepFacts, with_compiling: StepFacts) -> None:
+        self.rows, self._averaged, self._with_compiling = rows, averaged, with_compiling
+        self._entry_of = averaged.entry_of
         self._origin = np.arange(len(rows))
         self._owner = np.full(len(rows), -1)
 
     @property
     def taken_ms(self) -> Float64:
         """For each averaged step what advice is about already, with all waiting for data, whether a card says so or not."""
-        return self._by_step((self._owner >= 0) | (self.rows.category == CATEGORIES.index("input")))
+        return self._by_step(self._averaged, (self._owner >= 0) | (self.rows.category == CATEGORIES.index("input")))
 
-    def settle(self, rule: Rule, one: Advice, n: int, *, compiles_too: bool = False) -> Advice | None:
-        """Give the `n`th advice the rows that it is about, as far as they are free; None where others explain it. With
-        `compiles_too` its gain is a share of more steps than these."""
-        done, whole_ms = replace(one, claim=Claim(number=n)), float(self._steps.time_ms.sum())
-        if not rule.claims or not whole_ms:
-            return done
+    def settle(self, rule: Rule, one: Advice, n: int) -> Advice | None:
+        """Give the `n`th advice the rows that it is about, as far as they are free; None where others explain it."""
+        done = replace(one, claim=Claim(number=n))
         chosen = self._chosen(rule, one.claim)
         free = chosen & (self._owner < 0)
-        there, left = self._by_step(chosen), self._by_step(free)
-        there_ms, left_ms = float(there.sum()), float(left.sum())
-        if "compile" in rule.claims and compiles_too:
-            self._owner[free] = n
+        has_more = one.claim.spans is not None and bool((self._entry_of[self.rows.step[chosen]] < 0).any())
+        steps = self._with_compiling if has_more else self._averaged
+        if not rule.claims or not steps.mean_ms:
             return done
-        if not one.gain_ratio:
+        whole_ms, there, left = float(steps.time_ms.sum()), self._by_step(steps, chosen), self._by_step(steps, free)
+        there_ms, left_ms = float(there.sum()), float(left.sum())
+        if not one.gain_ratio or rule.claims == COMPILING:  # whose gain is a share of more steps than these
             if rule.level == LAST and left_ms <= (1 - MUCH) * there_ms:
                 return None
             self._owner[free] = n
@@ -68,12 +65,12 @@ class Claims:
         is_about_all = rule.level == CAUSE or one.claim.rows is not None or one.claim.spans is not None
         part = left_ms / max(there_ms, 1e-9) if is_about_all else min(left_ms / max(wanted_ms, 1e-9), 1.0)
         # Of the mean step or of the usual one: no more than the rows hold of it.
-        most = max(there_ms / whole_ms, float(np.median(there / self._steps.time_ms)))
+        most = max(there_ms / whole_ms, float(np.median(there / steps.time_ms)))
         gain, lost_ms = min(one.gain_ratio, most) * part, (1 - part) * (there_ms if is_about_all else wanted_ms)
         if part < MUCH or (part < 1 and gain < MEDIUM_GAIN and rule.level != CAUSE):
             return None
         self._owner[free] = n
-        told_ms = number(lost_ms / len(self._steps))
+        told_ms = number(lost_ms / len(steps))
         more = f" {told_ms} ms of that are in other cards." if part < 1 - _SAID else ""
         return replace(done, title=one.title + more, gain_ratio=gain, severity=severity_of(gain))
 
@@ -85,22 +82,22 @@ class Claims:
                 place[one.claim.number] = at
         return Claimed(self.rows, place[self._owner])
 
-    def _by_step(self, chosen: Bool) -> Float64:
-        """The time of some rows in each of the averaged steps, in ms."""
-        entry = np.where(chosen, self._entry_of[self.rows.step], -1)
+    def _by_step(self, steps: StepFacts, chosen: Bool) -> Float64:
+        """The time of some rows in each of some steps, in ms."""
+        entry = np.where(chosen, steps.entry_of[self.rows.step], -1)
         own = entry >= 0
-        return np.bincount(entry[own], self.rows.time_ps[own] / PS_PER_MS, len(self._steps)).astype(np.float64)
+        return np.bincount(entry[own], self.rows.time_ps[own] / PS_PER_MS, len(steps)).astype(np.float64)
 
     def _chosen(self, rule: Rule, claim: Claim) -> Bool:
-        """The rows that an advice is about, of averaged steps, or of all where steps compile."""
+        """The rows that an advice is about, of averaged steps alone where it names no time."""
         of_rule = np.zeros(len(CATEGORIES), np.bool_)
         of_rule[[CATEGORIES.index(name) for name in rule.claims]] = True
         chosen = self._in(claim.spans) if claim.spans is not None else np.ones(len(self.rows), np.bool_)
         chosen = chosen & of_rule[self.rows.category]
         if claim.rows is not None:
             chosen &= claim.rows[self._origin]
-        in_steps = self.rows.step >= 0 if "compile" in rule.claims else self._entry_of[self.rows.step] >= 0
-        found: Bool = chosen & in_steps
+        is_of_any = rule.claims == COMPILING or claim.spans is not None
+        found: Bool = chosen & ((self.rows.step if is_of_any else self._entry_of[self.rows.step]) >= 0)
         return found
 
     def _in(self, spans: Spans) -> Bool:
@@ -145,7 +142,7 @@ class Claims:
     @cached_property
     def _bounds(self) -> tuple[Int64, Int64]:
         """When each step begins and ends; both 0 for one without rows."""
-        rows, n = self.rows, self._steps.n_all
+        rows, n = self.rows, self._averaged.n_all
         start, end = np.full(n + 1, np.iinfo(np.int64).max), np.zeros(n + 1, np.int64)
         np.minimum.at(start, rows.step, rows.start_ps)
         np.maximum.at(end, rows.step, rows.end_ps)

@@ -58,6 +58,13 @@ class StepFacts:
         return self.frame["step"].to_numpy(np.int64)
 
     @cached_property
+    def entry_of(self) -> Int64:
+        """For each step of all, and none, its entry among these, -1 for none."""
+        entry = np.full(self.n_all + 1, -1, np.int64)
+        entry[self.row] = np.arange(len(self))
+        return entry
+
+    @cached_property
     def time_ms(self) -> Float64:
         """How long each took."""
         return self.frame["step_time_ms"].to_numpy(np.float64)
@@ -318,10 +325,7 @@ class RunFacts:
     @cached_property
     def entry(self) -> Int32:
         """For each event the entry of its step in `steps`, -1 for none."""
-        entries = np.full(self.steps.n_all + 1, -1, np.int32)
-        entries[self.steps.row] = np.arange(len(self.steps))
-        found: Int32 = entries[self.results.steps.event_step]
-        return found
+        return self.steps.entry_of[self.results.steps.event_step].astype(np.int32)
 
     @cached_property
     def work(self) -> OpWork:

@@ -187,7 +187,7 @@ def straggler_step(run: Run) -> Iterator[Advice]:
 _PARTS = ("input", "host_compute", "kernel_launch", "device_compute", "output", "compile", "other")
 
 
-@rule("Use a larger batch", level=ANY_STEP, claims=("dispatch", "host_compute"), share_of="sample")
+@rule("Use a larger batch", level=ANY_STEP, claims=("dispatch", "kernel_launch", "host_compute"), share_of="sample")
 def small_batch(run: Run) -> Iterator[Advice]:
     """Without a device, most of a step is the same for any batch; gain: the share of a usual step that neither grows with the
     batch nor is another rule's; none where the pipeline sets the pace."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..card import (
+    CALLED,
     HIGH_GAIN,
     HOST,
     MEDIUM_GAIN,
@@ -43,7 +44,7 @@ BESIDE = 0.5
 
 @rule(
     "Run less Python around the ops",
-    claims=HOST,
+    claims=CALLED,
     fixes={
         "JAX": "A call returns before its result is there: make the next batch meanwhile, and read the last "
         "result afterwards, every hundredth step."

@@ -137,9 +137,7 @@ def python_gap(trace: Trace, source_map: SourceMap | None, steps: StepFacts) -> 
     long = other[other["duration_ps"] >= max(min(usual * _LONG, MIN_GAP_MS), 1e-6) * PS_PER_MS]
     of_step = np.zeros(steps.n_all, np.float64)
     np.add.at(of_step, long["step"].to_numpy(np.int64), long["duration_ps"].to_numpy(np.int64) / PS_PER_MS)
-    place = np.full(steps.n_all, -1, np.int64)
-    place[steps.row] = np.arange(len(steps))
-    pieces = long[["start_ps", "duration_ps"]].assign(entry=place[long["step"].to_numpy(np.int64)])
+    pieces = long[["start_ps", "duration_ps"]].assign(entry=steps.entry_of[long["step"].to_numpy(np.int64)])
     gap = PythonGap(of_step[steps.row], usual, pieces=pieces)
     if source_map is None or not len(source_map.samples):
         return gap
@@ -179,16 +177,16 @@ def entry_at(steps: StepFacts, time_ps: Int64) -> Int64:
 
 
 def seen_spans(steps: StepFacts, time_ps: Int64, entry: Int64, chosen: Bool) -> Spans:
-    """The time of some samples: until the next one of the step, of its last until its end, of its first since its begin."""
+    """The time of some samples: from halfway to the one before until halfway to the next, within their step."""
     order = np.lexsort((time_ps, entry))
     order = order[entry[order] >= 0]
-    step, since = entry[order], time_ps[order]
-    is_first = np.append(True, step[1:] != step[:-1])[: len(step)]
-    until = np.where(
-        np.append(is_first[1:], True)[: len(step)], steps.end_ps[step], np.append(since[1:], 0)[: len(step)]
-    )
+    step, time_ps = entry[order], time_ps[order]
+    is_same = step[1:] == step[:-1]
+    halfway = (time_ps[1:] + time_ps[:-1]) // 2
+    since, until = steps.start_ps[step], steps.end_ps[step]
+    since[1:][is_same], until[:-1][is_same] = halfway[is_same], halfway[is_same]
     own = chosen[order]
-    return steps.spans(step[own], np.where(is_first, steps.start_ps[step], since)[own], until[own])
+    return steps.spans(step[own], since[own], until[own])
 
 
 def covered(time_ps: Int64, pieces: pd.DataFrame) -> Bool:
@@ -460,9 +458,7 @@ def traced_calls(trace: Trace, entry: Int32, steps: StepFacts) -> TracedCalls:
     rows = np.flatnonzero(tracing(trace).calls & (entry >= 0))
     names = tuple(trace.strings[i] for i in trace.name_id[rows].tolist())
     pieces = steps.wait_pieces[steps.wait_pieces["category"] == "compile"]
-    start, place = pieces["start_ps"].to_numpy(np.int64), np.full(steps.n_all, -1, np.int64)
-    place[steps.row] = np.arange(len(steps))
-    own = place[pieces["step"].to_numpy(np.int64)]
+    start, own = pieces["start_ps"].to_numpy(np.int64), steps.entry_of[pieces["step"].to_numpy(np.int64)]
     calls = Stretches.of(trace.start_ps[rows], trace.ends(rows))
     within = calls.within(start, start + pieces["duration_ps"].to_numpy(np.int64)) * np.isin(own, entry[rows])
     spans = steps.spans(entry[rows], trace.start_ps[rows], trace.ends(rows))

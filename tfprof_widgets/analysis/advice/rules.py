@@ -66,7 +66,7 @@ def find_advice(results: Facts, rules: Iterable[Rule] | None = None) -> tuple[Fo
                 continue
             settled: Advice | None = advice
             if results.has_events:
-                settled = run.claims.settle(one, advice, len(found), compiles_too=run.with_compiling is not run)
+                settled = run.claims.settle(one, advice, len(found))
             found += [] if settled is None else [settled]
     said = ranked(fitting(without_explained(found), results.environment.framework), covered=results.coverage.ratio)
     claimed = run.claims.of(said) if results.has_events else None

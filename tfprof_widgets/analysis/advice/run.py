@@ -66,7 +66,7 @@ class Run(RunFacts):
     @cached_property
     def claims(self) -> Claims:
         """What of the steps' time no advice speaks of yet."""
-        return Claims(self.facts.attribution, self.steps)
+        return Claims(self.facts.attribution, self.steps, self.with_compiling.steps)
 
     @cached_property
     def is_launch(self) -> Bool:

@@ -21,6 +21,7 @@ import {
   largestPart,
   limitingSide,
   MARK_STEPS_CODE,
+  markedWords,
   meanFigure,
   overviewFacts,
   selectsNothing,
@@ -189,6 +190,7 @@ class AdviceCards {
       this.#last = -1;
       chooseRange(link, null);
       link.setSelection([]);
+      link.setStretches([]);
       if (one.host && one.host === link.host) link.setHost("");
       this.#mark(); // the link tells nobody where nothing was selected
       return;
@@ -196,6 +198,7 @@ class AdviceCards {
     this.#last = index;
     chooseRange(link, timeRangeOf(one), one.step);
     link.setSelection(one.op_names);
+    link.setStretches(one.stretches_ns);
     if (one.host) link.setHost(one.host);
     this.#mark();
     root.dispatchEvent(new CustomEvent(BRING_VIEW, { bubbles: true, composed: true, detail: one.view }));
@@ -226,7 +229,9 @@ function isMeasurable({ data, options }: TraceView, { rule, fix }: AdviceMeta): 
 }
 
 function factsOf(one: AdviceMeta): HTMLElement {
-  const rows = evidenceFacts(one.evidence).map(({ name, value }) => labelled(name, [value]));
+  const facts = evidenceFacts(one.evidence);
+  if (one.n_stretches > 0) facts.push({ name: "marked in the timeline", value: markedWords(one) });
+  const rows = facts.map(({ name, value }) => labelled(name, [value]));
   return labelList("evidence", "Evidence", ...rows);
 }
 

@@ -10,6 +10,7 @@ import {
   drawRuler,
   drawStepLines,
   drawSteps,
+  drawStretches,
   markFound,
   outlineEvent,
   outlineHovered,
@@ -117,6 +118,7 @@ export class Painter {
     drawRuler(frame, this.#height);
     drawRangeWash(frame, this.#height);
     drawSteps(frame, state.hosted.headOfStep(state.link.step), state.hosted.headHost);
+    drawStretches(frame, this.#height);
     drawSampled(frame, TRACKS_TOP_PX, this.tracksBottom);
     drawSessionGaps(frame, STEPS_TOP_PX, this.tracksBottom);
     drawStepLines(frame, TRACKS_TOP_PX, this.#height);
@@ -199,6 +201,7 @@ export class Painter {
       tracksTop: TRACKS_TOP_PX,
       tracksBottom: this.tracksBottom,
       range,
+      stretches: state.link.stretches,
       rangeLabel: range ? this.#describe(range) : "",
       flags: this.flags,
       sampled: state.sampled,

@@ -1,6 +1,6 @@
 /** The state of one timeline: what is here, in view, selected, found and open. */
 
-import { clamp, columns, fitRange, lowerBound, numbers, type Span, shows } from "../../data/columns";
+import { clamp, columns, fitRange, lowerBound, numbers, PS_PER_NS, type Span, shows } from "../../data/columns";
 import { type Events, firstVisible, type Rows } from "../../data/events";
 import { LateSave } from "../../data/link";
 import { CATEGORIES, type TraceMeta } from "../../data/meta";
@@ -195,7 +195,6 @@ class Board {
 }
 
 const NONE = new Int32Array();
-const PS_PER_NS = 1000;
 const FIRST_STEPS = 8;
 /** Gaps of a device shorter than this are launch latency, not waiting. */
 const GAP_PS = 1e9;

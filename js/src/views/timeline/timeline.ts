@@ -279,6 +279,7 @@ class Timeline {
     link.on("selection", () => state.readSelection(), signal);
     link.on("time_range", () => this.#onRange(), signal);
     link.on("step", () => this.#onStep(), signal);
+    link.on("stretches", () => this.#onStretches(), signal);
     link.on("hover", () => this.#onHoverElsewhere(), signal);
     link.on("host", () => state.readHost(), signal);
     data.onChange(() => this.#onData(), signal);
@@ -399,6 +400,13 @@ class Timeline {
     const { steps } = this.#state;
     const { step } = this.#view.link;
     if (step >= 0 && step < steps.n) this.#state.showSpan({ t0: steps.start[step], t1: steps.end[step] });
+    this.#state.invalidate();
+  }
+
+  /** Spans of microseconds are seen in a step that fills the view. */
+  #onStretches() {
+    const { range, bounds } = this.#state;
+    if (range && this.#view.link.stretches.length > 0) this.#state.setView(fitRange(range, bounds, 0.05));
     this.#state.invalidate();
   }
 

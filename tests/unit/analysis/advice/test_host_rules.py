@@ -260,7 +260,11 @@ def test_a_hook_that_computes_more_than_the_training_is_not_what_runs_the_steps(
     """Such as one that predicts after each batch."""
     parts = [("net/dense/MatMul:MatMul", 0, 10_000), ("predict/MatMul:MatMul", 20_000, 75_000)]
     text = "model.fit(dataset)\ndef look(self):\n    self.model.predict(probe)\n"
-    advice = only(run(*parts, source_map=in_fit(sampled(*HOOKED, text=text, function="look"))))
+    results = run(*parts, source_map=in_fit(sampled(*HOOKED, text=text, function="look")))
+    advice, (rows, of_card) = only(results), results.claimed
+    assert rows.time_ps[of_card == 0].sum() == pytest.approx(10 * 85e9, rel=0.01)
+    assert len(set(zip(rows.start_ps.tolist(), rows.event.tolist(), strict=True))) == len(rows)
+    assert advice.selection.n_stretches == 1
     assert advice.title == "look (train.py:3) takes 85.0 of 100 ms a step (85 %), in 10 of 10 steps."
     assert advice.gain_ratio == pytest.approx(0.85, abs=0.01)
     assert "makes a pipeline of its own first" in advice.fix.words
