@@ -112,6 +112,11 @@ def framework_of(trace: Trace) -> Framework:
     return "PyTorch/XLA" if names == {_SYNC} else "JAX"
 
 
+def is_of_torch(trace: Trace) -> bool:
+    """Whether `torch.profiler` wrote it, as a Chrome trace: PyTorch without XLA."""
+    return {"cat", "cpu_op"} <= trace.string_ids.keys()
+
+
 def pool_links(trace: Trace) -> Links:
     """What leads to work on pools of threads in runs of JAX: the call, else the begin of the work."""
     none = np.empty(0, np.int64)

@@ -14,7 +14,7 @@ from ..trace.arrays import Bool, Float64, Int32, Int64, SmallInt, UInt8
 from ..trace.trace import Trace, small_int
 from .common import dense_codes, distinct, first_of, same_key
 from .events import CAPTURED_FUNCTIONS, IMPLICIT_ROOTS, EventGraph, build_graph, nearest_marked
-from .names import OpCategory, by_ends
+from .names import OpCategory, by_ends, once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -282,12 +282,15 @@ _DATA_THREAD = re.compile(r"tf_data_(private_threadpool|iterator_resource)")
 """Threads of tf.data's own; on `tf_data_iterator_get_next` the step goes on with what waited for the batch."""
 
 
+@once
 def within_data(trace: Trace) -> Bool:
     """For each event whether it lies within an iterator's call or on a thread of tf.data's own."""
     is_iterator = by_ends(trace, lambda names, _: [name.startswith("Iterator::") for name in names], np.bool_)[
         trace.name_id
     ]
-    return data_lines(trace)[trace.line_id] | (nearest_marked(trace.nesting.parent, is_iterator) >= 0)
+    found = data_lines(trace)[trace.line_id] | (nearest_marked(trace.nesting.parent, is_iterator) >= 0)
+    found.flags.writeable = False
+    return found
 
 
 def data_lines(trace: Trace) -> Bool:

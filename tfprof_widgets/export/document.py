@@ -311,11 +311,8 @@ def _machine(subject: Subject, room: Room) -> Iterator[tuple[str, str]]:
     for row in memory.nlargest(1, "peak_bytes").to_dict("records"):
         limit = f" of {size(row['capacity_bytes'])}" if row["capacity_bytes"] > 0 else ""
         yield "Most memory in use", f"{size(row['peak_bytes'])}{limit} in {code(row['allocator'], room.name)}"
-    yield (
-        "Captured",
-        f"{number(environment.captured_ms)} ms, {plural(environment.n_events, 'event')} of "
-        f"{plural(environment.n_threads, 'host thread')}",
-    )
+    threads = f" of {plural(environment.n_threads, 'host thread')}" if environment.n_threads else ""
+    yield "Captured", f"{number(environment.captured_ms)} ms, {plural(environment.n_events, 'event')}{threads}"
 
 
 def _samples(subject: Subject) -> Iterator[tuple[str, str]]:
@@ -364,7 +361,7 @@ def advice_section(subject: Subject, room: Room) -> Iterator[str]:
 
 def _without(subject: Subject) -> str:
     if subject.results.overview.environment.unrecorded:
-        return "No advice: what ran is not in this capture."
+        return "No advice: nothing is known of the steps."
     n_steps = subject.results.overview.n_steps
     asked = f"None of the {len(RULES)} rules has anything to say"
     if n_steps:
@@ -390,8 +387,9 @@ def _piece(rank: int, one: Advice, room: Room) -> Iterator[str]:
     evidence = "; ".join(f"{code(name, 40)} {_value(name, value, room)}" for name, value in told[:_MOST_EVIDENCE])
     if len(told) > _MOST_EVIDENCE:
         evidence += f" ({_MOST_EVIDENCE} of {len(told)} figures)"
+    rows = f"; rows of `prof.attribution` where `advice` is {rank - 1}" if one.selection.n_stretches else ""
     fix = f"\n- Fix: {sentence(one.fix.words, room.code)}" if one.fix.words else ""
-    yield f"- Evidence: {evidence or 'none'}\n- Look at: {_place(one.selection, room)}{fix}"
+    yield f"- Evidence: {evidence or 'none'}\n- Look at: {_place(one.selection, room)}{rows}{fix}"
     if 0 < len(one.fix.code) <= room.code:  # cut code would not run
         yield fence(one.fix.code, room.code)
 

@@ -520,8 +520,11 @@ _EXPECTED = (
     "Expected: an XSpace, a Chrome trace or timeline (JSON), a RunMetadata, a StepStats or a ProfileProto of tfprof."
 )
 _REMEDIES = {
-    FileKind.GRAPH: ", and give this file as graph=.",
-    FileKind.OP_LOG: f" with this file as {OP_LOG_NAME} beside it.",
+    FileKind.GRAPH: ", which says nothing of times. Load the RunMetadata of a run, and give this file as graph=.",
+    FileKind.OP_LOG: f", which says nothing of times. Load the RunMetadata of a run with this file as {OP_LOG_NAME} beside it.",
+    FileKind.ZIP: ": unpack it, and load what is in it.",
+    FileKind.LFS_POINTER: ", in place of the file itself: `git lfs pull` gets that.",
+    FileKind.PPROF: ", such as `jax.profiler.save_device_memory_profile` writes: open it with `go tool pprof`.",
 }
 
 
@@ -564,9 +567,7 @@ def open_file(file: Path, graph: Path | None = None) -> Opened:
     if kind in STEP_KINDS:
         return read_step_files(Steps({file: kind}), graph=graph)
     if kind in _REMEDIES:
-        raise TraceError(
-            f"{file} is {kind.value}, which says nothing of times. Load the RunMetadata of a run{_REMEDIES[kind]}"
-        )
+        raise TraceError(f"{file} is {kind.value}{_REMEDIES[kind]}")
     try:
         trace = _read_content(file)
     except TraceError as error:

@@ -473,6 +473,9 @@ class FileKind(Enum):
     PROFILE = "a ProfileProto of tfprof"
     GRAPH = "a GraphDef"
     OP_LOG = "an OpLogProto of tfprof"
+    ZIP = "a zip archive"
+    LFS_POINTER = "a pointer of Git LFS"
+    PPROF = "a profile of pprof"
     UNKNOWN = "nothing known"
 
 
@@ -487,7 +490,13 @@ def kind_of(start: bytes) -> FileKind:
         return FileKind.EMPTY
     if start.lstrip(_SPACE)[:1] in (b"{", b"[") and _is_text(start):
         return FileKind.JSON
+    if start.startswith((b"PK\x03\x04", b"version https://git-lfs")):
+        return FileKind.ZIP if start[:1] == b"P" else FileKind.LFS_POINTER
     number, inner, _ = _first(start)
+    if (
+        number == 1 and len(inner) == 4 and inner[::2] == b"\x08\x10"
+    ):  # two short numbers, as no other message has there
+        return FileKind.PPROF
     if number == 4:  # id_to_string or has_trace of a profile without nodes, hostnames of an empty XSpace
         return FileKind.PROFILE if inner[:1] == b"\x08" else FileKind.UNKNOWN
     return _kind_of_first(inner) if number == 1 else FileKind.UNKNOWN

@@ -236,6 +236,8 @@ def trained(steps: Steps) -> npt.NDArray[np.bool_]:
 FRAMEWORKS = {"jax": "JAX", "torch": "PyTorch", "numpy": "NumPy", "openvino": "OpenVINO"}
 """Backends of Keras, and modules -> their names."""
 _OF_KERAS, _ANOTHER = "Keras on ", "another backend"
+TORCH_TRACE = "a trace of PyTorch"
+"""What `torch.profiler` wrote, where it stands in place of such a name."""
 _RECORDED_BY = {
     "JAX": (
         "Record it with `jax.profiler.start_trace(dir)` and `jax.profiler.stop_trace()`, and open it with `tfprof.load(dir)`."
@@ -262,6 +264,10 @@ def known_name(text: str) -> str:
 
 def unrecorded_verdict(name: str) -> str:
     """That nothing is known of the steps, and why."""
+    if name == TORCH_TRACE:
+        return (
+            "This is a trace of PyTorch's profiler. The timeline shows its events; its steps and kernels are not read."
+        )
     what = name.removeprefix(_OF_KERAS)
     cause = f"Keras ran on {what}" if what != name else f"No TensorFlow model ran in the steps; maybe one of {what} did"
     return f"{cause}, of which TensorFlow's profiler records nothing, so how long steps take and what limits them is unknown."

@@ -49,6 +49,13 @@ BAD: dict[str, tuple[str, bytes | Callable[[Path], bytes], str]] = {
     "a graph": ("graph.pb", lambda at: (at / "runs/graph.pb").read_bytes(), r"is a GraphDef.*graph="),
     "a log of ops": ("x.pb", lambda at: (at / "runs/tfprof_log").read_bytes(), r"OpLogProto"),
     "a summary": ("x.pb", lambda at: next((at / "hook").glob("events.*")).read_bytes(), r"byte \d+.*RunMetadata"),
+    "a zip archive": ("trace.zip", b"PK\x03\x04" + bytes(60), r"is a zip archive: unpack it"),
+    "a pointer of Git LFS": (
+        "x.xplane.pb",
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:ab\n",
+        r"git lfs pull",
+    ),
+    "a profile of pprof": ("m.prof", gzip.compress(b"\n\x04\x08\x01\x10\x02\x12\x05\x0a\x01\x01\x12\x00"), r"pprof"),
     "a text": ("notes.txt", b"Dear diary, today I trained a net.\n", r"RunMetadata"),
     "a text named as JSON": ("x.json", b"Dear diary", r"begins with b'D', neither an object nor a list"),
     "JSON of something else": ("x.json", b'{"a": 1}', r"without traceEvents"),

@@ -140,6 +140,21 @@ def test_arrows_become_flows() -> None:
     assert any("1 arrows" in text for text in trace.warnings)
 
 
+def test_a_trace_of_pytorch_is_said_to_be_one_and_nothing_else_is_said_of_it(tmp_path: Path) -> None:
+    step = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#7", "pid": 9, "tid": 9, "ts": 0, "dur": 90}
+    op = step | {"cat": "cpu_op", "name": "aten::mm", "ts": 5, "dur": 20}
+    kernel = step | {"cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 30, "dur": 40}
+    path = tmp_path / "torch.pt.trace.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [step, op, kernel]}))
+    prof = tfprof.load(path)
+    assert prof.overview.verdict.startswith("This is a trace of PyTorch's profiler.")
+    assert prof.advice == []
+    report = prof.report()
+    assert not any(
+        words in report for words in ("marked as a step", "No GPU or TPU", "`CPU`", "Mark them", "not in this")
+    )
+
+
 def test_the_old_timeline_of_tensorflow_has_ops_of_host_and_device(tmp_path: Path) -> None:
     cpu, gpu = "/job:localhost/replica:0/task:0/device:CPU:0 Compute", "/device:GPU:1/stream:all Compute"
     op = {"ph": "X", "cat": "Op", "tid": 0, "ts": 5, "dur": 7, "name": "MatMul"}
