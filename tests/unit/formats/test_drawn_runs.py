@@ -285,6 +285,27 @@ def test_time_in_which_a_tensor_arrives_is_communication_of_the_task_that_waits(
     assert prof.overview.verdict.endswith("is lost to exchange between hosts.")
 
 
+OPS = ("a/MatMul", "b/Relu", "c/Sum")
+
+
+@pytest.mark.parametrize(
+    ("starts", "n_steps"),
+    [
+        ({op: [100 * run + 10 * at for run in range(4)] for at, op in enumerate(OPS)}, 4),
+        ({op: [0, 5, 9] for op in OPS}, 1),  # at once
+        ({op: [100 * run for run in range(2 + (op == OPS[2]))] for op in OPS}, 1),  # one more often, as in a loop
+    ],
+)
+def test_runs_that_were_merged_into_one_timeline_are_steps(
+    tmp_path: Path, starts: dict[str, list[int]], n_steps: int
+) -> None:
+    rows = [(WORKER, op, op[2:], start, 8) for op, own in starts.items() for start in own]
+    (tmp_path / "timeline-7.json").write_text(drawn(*rows))
+    steps = tfprof.load(tmp_path / "timeline-7.json").steps
+    assert steps["name"].tolist() == [f"step {7 + run}" for run in range(n_steps)]
+    assert n_steps == 1 or steps["step_time_ms"].tolist() == [0.028] * n_steps
+
+
 def test_tasks_of_several_directories_are_one_profile(tmp_path: Path) -> None:
     for name, task in (("a", WORKER), ("b", SECOND_WORKER)):
         (tmp_path / name).mkdir()

@@ -12,12 +12,16 @@ from ..card import COMPUTE, HIGH_GAIN, LAST, Advice, Claim, Fix, advise, rule
 from ..common import PS_PER_US, number, percent
 from ..grouping import UNIT_TEXTS
 from .device import LAUNCH_US, MOST, kernel_blocks, multiprocessors
-from .run import input_sizes
+from .run import input_sizes, masked_length
 
 if TYPE_CHECKING:
     from .run import Run
 
 NO_FAULT = "That is a large part of a step, and need not be a fault."
+PADDED = (
+    "A mask may hide some of the {} places of each sequence, and what it hides takes as long as the rest: where lengths differ "
+    "much, pad each batch to its own longest, of sequences of about one length (bucket_by_sequence_length)."
+)
 
 
 @rule("Where a large part of a step goes", level=LAST, claims=COMPUTE)
@@ -48,12 +52,22 @@ def _told(run: Run, what: str, ops: Bool) -> Advice:
     return computing.advise(
         "busy",
         f"{name} takes {part}{computing.of_device}{f', on {sizes}' if sizes else ''}{more}{bound and f', {bound}'}. "
-        f"{NO_FAULT}",
+        f"{_why(run, ops)}",
         ops,
         Fix(),
-        gain_ms=0.0,
         **evidence,
     )
+
+
+def _why(run: Run, ops: Bool) -> str:
+    """Whether ops may work on what is no more than padding."""
+    length, traced = masked_length(run), run.traced_ops
+    if not length or traced is None:
+        return NO_FAULT
+    shapes = {row: [*traced.input_shapes(row), *traced.output_shapes(row)] for row in set(traced.row[ops].tolist())}
+    rows = [row for row, sizes in shapes.items() if any(length in (one or ())[1:] for one in sizes)]
+    ms, of_places_ms = (run.computing.part(one).ms for one in (ops, ops & np.isin(traced.row, rows)))
+    return PADDED.format(f"{length:,}") if of_places_ms > MOST * ms else NO_FAULT
 
 
 def _unnamed(run: Run) -> Iterator[Advice]:

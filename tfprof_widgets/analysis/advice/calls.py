@@ -32,7 +32,6 @@ from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS, kinds_of
 from .facts import OP_OVERHEAD_MS, StepPart
 from .input_rules import works_ahead
-from .loops import large_graph
 from .python_work import MIN_CALLS, ONE_BATCH, CodeLine, top_line
 from .run import FIXED, QUICK, fewer_calls
 
@@ -90,6 +89,7 @@ MIN_TRACES = 3
 """A function is traced once, and once more for a last, smaller batch; what comes after that is once too often."""
 MIN_MADE = 2
 """A function of the same name that is another object, traced by steps of the same kind, was made for the second loop anew."""
+_COUNTING = ", the steps that compile included"
 PYTHON_STAYS = (
     "Python in it then runs while it is traced alone: what draws numbers with NumPy, counts, writes or needs values "
     "(float(), .numpy()) stays outside."
@@ -100,14 +100,7 @@ ONE_SHAPE = (
 )
 
 
-@rule(
-    "Stop tf.function from tracing again",
-    claims=COMPILING,
-    explains=(
-        "compilation",
-        "small_batch",
-    ),
-)
+@rule("Stop tf.function from tracing again", claims=COMPILING, explains=("compilation", "small_batch"))
 def retracing(run: Run) -> Iterator[Advice]:
     """A `tf.function` is traced again and again; gain: what its tracing calls took but running the graphs, of the step time."""
     run = run.with_compiling
@@ -130,7 +123,7 @@ def retracing(run: Run) -> Iterator[Advice]:
     yield advise(
         "retracing",
         f"{name}{f' ({place})' if place else ''} is traced again in {n} calls of {plural(len(steps), 'step')}"
-        f"{_because(cause)}: {tracing}{', with compiling by XLA' if run.compiles_functions else ''}{_counting(run)}.",
+        f"{_because(cause)}: {tracing}{', with compiling by XLA' * run.compiles_functions}{_COUNTING * run.counts_compiling}.",
         evidence={
             **tracing.evidence,
             "n_traces": n,
@@ -150,11 +143,6 @@ def retracing(run: Run) -> Iterator[Advice]:
         gain_ratio=tracing.ratio,
         claim=Claim(spans=traced.spans),
     )
-
-
-def _counting(run: Run) -> str:
-    """That the time of a step is not that of the averages, where it is not."""
-    return ", the steps that compile included" if run.counts_compiling else ""
 
 
 def _because(cause: TraceCause) -> str:
@@ -192,14 +180,7 @@ def _one_graph(run: Run, cause: TraceCause, name: str) -> Fix:
 @rule(
     "Put the step into a tf.function",
     claims=HOST,
-    explains=(
-        "few_blocks",
-        "idle_border",
-        "launch_bound",
-        "memory_headroom",
-        "small_batch",
-        "unfused_optimizer",
-    ),
+    explains=("few_blocks", "idle_border", "launch_bound", "memory_headroom", "small_batch", "unfused_optimizer"),
 )
 def eager_hot_loop(run: Run) -> Iterator[Advice]:
     """The steps run op by op from Python; gain: of a usual step what is neither waiting for data, tracing nor the ops themselves,
@@ -265,20 +246,19 @@ def compilation(run: Run) -> Iterator[Advice]:
         return
     at = int(all_steps["compile_ms"].to_numpy().argmax())
     is_compiling = all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]
-    told = _made_anew(run) or _again(run.with_compiling) or _compiled_once(run, at, gain, share)
+    title, fix, gain_ratio = _made_anew(run) or _again(run.with_compiling) or _compiled_once(run, at, gain, share)
     yield advise(
         "compilation",
-        told.title,
+        title,
         evidence={
             "compile_ms": inside_ms + once_ms,
             "compile_ratio": share,
             "n_compiling_steps": int(is_compiling.sum()),
             "step_time_ms": steps.median_ms,
-            **({"line": told.place} if told.place else {}),
         },
-        fix=told.fix,
+        fix=fix,
         selection=step_highlight(all_steps, at, view="step_chart"),
-        gain_ratio=told.gain_ratio,
+        gain_ratio=gain_ratio,
     )
 
 
@@ -290,17 +270,7 @@ def _tracing_own_ms(run: Run) -> tuple[float, float]:
     return float(compile_ms[run.called_ms == 0].sum()), float(compile_ms.sum())
 
 
-@dataclass(frozen=True)
-class _Compiling:
-    """What advice on compiling says of one cause."""
-
-    title: str
-    fix: Fix
-    gain_ratio: float
-    place: str = ""
-
-
-def _again(run: Run) -> _Compiling | None:
+def _again(run: Run) -> tuple[str, Fix, float] | None:
     """XLA compiles in many steps, and still does in the later half of them; or most of the later ones trace or compile, which no
     run before the capture spares them."""
     steps = run.steps
@@ -318,7 +288,7 @@ def _again(run: Run) -> _Compiling | None:
         fix = Fix(f"predict or evaluate is called for each batch, by a callback or the loop. {ONE_BATCH}")
     else:
         told = f"{told} trace or compile anew"
-    return _Compiling(f"{told}: {part}{_counting(run)}.", fix, part.ratio)
+    return f"{told}: {part}{_COUNTING * run.counts_compiling}.", fix, part.ratio
 
 
 _NOTHING_ANEW = Fix(
@@ -327,7 +297,7 @@ _NOTHING_ANEW = Fix(
 )
 
 
-def _made_anew(run: Run) -> _Compiling | None:
+def _made_anew(run: Run) -> tuple[str, Fix, float] | None:
     """A function is made anew for each of several loops or fits, whose first steps trace it. The first time is no waste."""
     frame, table = run.results.steps.frame, run.results.tf_functions
     frame = frame[np.isin(kinds_of(frame["name"]), kinds_of(run.steps.frame["name"]))]
@@ -341,7 +311,7 @@ def _made_anew(run: Run) -> _Compiling | None:
     again_ms = float(sum(later_ms))
     place = noted_place(run.results.source_map, "functions", "function", name)
     part = StepPart("tracing", again_ms, float(time_ms.sum()) - first_ms)
-    return _Compiling(
+    return (
         f"{name}{f' ({place})' if place else ''} is made anew {int(is_first.sum())} times, and traced in the first step of each "
         f"loop: without the first time {number(again_ms)} of the {number(part.step_ms)} ms of all steps ({percent(part.ratio)}).",
         _one_graph(run, TraceCause("object"), named(name, "the function")),
@@ -349,21 +319,17 @@ def _made_anew(run: Run) -> _Compiling | None:
     )
 
 
-_AFTERWARDS = Fix(
-    "Run two steps before the capture begins: it then holds what later steps take, and no tracing or compiling."
-)
-
-
-def _compiled_once(run: Run, at: int, gain: float, share: float) -> _Compiling:
+def _compiled_once(run: Run, at: int, gain: float, share: float) -> tuple[str, Fix, float]:
     """Most of it is over after the first steps."""
-    frame, (why, place, fix) = run.results.steps.frame, large_graph(run) or ("", "", _AFTERWARDS)
+    frame = run.results.steps.frame
     row, n_steps = frame.iloc[at], int((frame["compile_ms"] > 0.01 * frame["step_time_ms"]).sum())
-    return _Compiling(
+    return (
         f"Tracing and compiling take {number(float(row['compile_ms']))} of the {number(float(row['step_time_ms']))} ms of "
-        f"step {at}, in {n_steps} of {plural(len(frame), 'step')}: {percent(share)} of the time of all steps.{why}",
-        fix,
+        f"step {at}, in {n_steps} of {plural(len(frame), 'step')}: {percent(share)} of the time of all steps.",
+        Fix(
+            "Run two steps before the capture begins: it then holds what later steps take, without tracing and compiling."
+        ),
         gain if len(run.steps) >= MIN_STEPS else 0.0,  # of fewer nobody can tell whether the next ones do so, too
-        place,
     )
 
 
@@ -378,10 +344,7 @@ FEW_SAMPLES = 8
 @rule(
     "Make tensors of arrays once",
     claims=("dispatch", "copy_to_device", "host_compute"),
-    explains=(
-        "small_batch",
-        "step_overhead",
-    ),
+    explains=("small_batch", "step_overhead"),
 )
 def argument_conversion(run: Run) -> Iterator[Advice]:
     """Large NumPy arrays are copied into tensors in each step; gain: the share of the step time in which Python does it."""

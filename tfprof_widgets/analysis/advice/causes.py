@@ -496,11 +496,7 @@ def outside_work(
     stretch, weight_ms = _weights(time_ps, coverage)
     samples = source_map.frames.iloc[frame_row][["file", "line", "function"]].reset_index(drop=True)
     samples = samples.assign(
-        time_ps=time_ps,
-        stretch=stretch,
-        gap=gap,
-        ms=weight_ms,
-        kind=_kind_at(time_ps, others, kinds[~is_trained]),
+        time_ps=time_ps, stretch=stretch, gap=gap, ms=weight_ms, kind=_kind_at(time_ps, others, kinds[~is_trained])
     )[weight_ms > 0]
     samples = samples[samples["file"] >= 0].copy()  # of a damaged map of sources some frames are in no file
     first, last = _first_and_last(coverage, frame["start_ps"][is_trained])

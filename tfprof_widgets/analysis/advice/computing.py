@@ -176,14 +176,23 @@ class Computing:
         return f"{name}{at}", {key: text for key, text in evidence.items() if text}
 
     def advise(
-        self, rule: str, title: str, ops: Bool, fix: Fix, gain_ms: float = 0.0, **evidence: float | str
+        self,
+        rule: str,
+        title: str,
+        ops: Bool,
+        fix: Fix,
+        gain_ms: float = 0.0,
+        part: StepPart | None = None,
+        /,
+        **evidence: float | str,
     ) -> Advice:
-        """A card on some ops."""
+        """A card on some ops, which shows them in the step that takes as long as most do; `part` is what they take, if more than
+        their own time."""
         steps = self.run.steps
         return advise(
             rule,
             title,
-            evidence=self.part(ops).evidence | evidence,
+            evidence=(part or self.part(ops)).evidence | evidence,
             fix=fix,
             selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(self.run, ops)),
             gain_ratio=gain_ms / steps.mean_ms,
@@ -222,12 +231,12 @@ class SpentOps:
     @cached_property
     def top(self) -> int:
         """The costliest."""
-        return int(np.where(self.own, self.computing.op_ms, -1.0).argmax())
+        return self.computing.top(self.own)
 
     @property
     def type(self) -> str:
         """The type of the costliest, as TensorFlow calls it."""
-        return VENDOR.sub("", self.computing.run.results.op_shares.type[self.top])
+        return str(self.computing.types[self.top])
 
     @cached_property
     def place(self) -> str:
@@ -245,17 +254,9 @@ class SpentOps:
         return float(self.computing.run.work.per_step[self.own[self.computing.run.results.op_shares.dominant]].sum())
 
     def advise(self, rule: str, title: str, *, fix: Fix, gain_ratio: float, **evidence: float | str) -> Advice:
-        """Advice on them: it shows them in the step that takes as long as most do."""
-        steps = self.computing.run.steps
-        return advise(
-            rule,
-            title,
-            evidence=self.part.evidence | evidence | ({"line": self.place} if self.place else {}),
-            fix=fix,
-            selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(self.computing.run, self.own)),
-            gain_ratio=gain_ratio,
-            claim=Claim(self.computing.rows_of(self.own)),
-        )
+        """Advice on them."""
+        told, gain_ms = evidence | ({"line": self.place} if self.place else {}), gain_ratio * self.part.step_ms
+        return self.computing.advise(rule, title, self.own, fix, gain_ms, self.part, **told)
 
 
 def costliest(run: RunFacts, chosen: Bool) -> tuple[str, ...]:

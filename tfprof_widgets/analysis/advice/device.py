@@ -358,7 +358,7 @@ def launch_bound(run: Run) -> Iterator[Advice]:
     is_small = bool(n) and average_us < LAUNCH_US
     per_step = n / max(steps.n_all, 1)
     phases = {f"{name}_wait_ms": run.waits.before("phase", name) * launch.ms for name in _PHASES}
-    layer = next(iter(run.waits.most("layer")), "")
+    layer, otherwise = next(iter(run.waits.most("layer")), ""), LARGER_BATCH if is_small else _OWN_THREADS
     yield advise(
         "small_batch" if is_small else "launch_bound",
         f"The {steps.device} waits {launch} between {amount(per_step)}{' small' if is_small else ''} "
@@ -368,7 +368,7 @@ def launch_bound(run: Run) -> Iterator[Advice]:
         | phases
         | ({"longest_before": layer} if layer else {})
         | ({"estimate": _GAPS_ALONE} if run.can_be_compiled else {"estimate": _GAPS_OF_SHORT} if is_small else {}),
-        fix=_fewer_launches(run, LARGER_BATCH if is_small else _OWN_THREADS),
+        fix=compiled(run).also(f"Or: {otherwise[0].lower()}{otherwise[1:]}") if run.can_be_compiled else Fix(otherwise),
         # A whole step: single gaps between kernels are far shorter than what can be seen.
         selection=steps.usual(run.waits.launching_ms, view="timeline", op_names=run.known(*run.waits.most("op"))),
         gain_ratio=launch.ratio,
@@ -377,10 +377,6 @@ def launch_bound(run: Run) -> Iterator[Advice]:
 
 
 _PHASES = ("forward", "backward", "optimizer")
-
-
-def _fewer_launches(run: Run, otherwise: str) -> Fix:
-    return compiled(run).also(f"Or: {otherwise[0].lower()}{otherwise[1:]}") if run.can_be_compiled else Fix(otherwise)
 
 
 @rule("Fill the GPU's multiprocessors", level=GENERAL, claims=("device_compute",), share_of="sample")

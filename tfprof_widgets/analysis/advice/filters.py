@@ -1,4 +1,4 @@
-"""Variables, gradients, compiled programs and lines of a run -> the sizes of its convolutions' filters."""
+"""Variables, gradients and compiled programs of a run -> the sizes of its convolutions' filters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...trace.source_map import parse_shapes
-from ..card import line_text
 
 if TYPE_CHECKING:
     from .run import Run
@@ -19,15 +18,13 @@ _GRADIENT = re.compile(r"Conv2DBackpropFilter(_\d+)?$|DepthwiseConv2dNativeBackp
 _SHAPE = re.compile(r"\[(\d+),(\d+),\d+,\d+\]")
 _OPERANDS = re.compile(r"\b(?:convolution|custom-call)\(\w+\[[\d,]+\]\S* \S+ \w+\[(\d+),(\d+),(\d+),(\d+)\]")
 """A compiled convolution of an image and a filter; the filter's shape."""
-_CALL = re.compile(r"\bConv2D\(\s*[^,()]+,\s*(?:kernel_size\s*=\s*)?(?:\(\s*(\d+)\s*,\s*(\d+)\s*\)|(\d+))")
 LARGEST = 63
 """A gradient of an image's size is no filter's."""
 
 
 def filter_sizes(run: Run) -> dict[str, tuple[int, int]]:
     """Height and width of the filter, by layer or, of convolutions outside of layers, by entry of the `layers` table."""
-    sizes = _of_lines(run)
-    sizes.update(_of_programs(run))
+    sizes = _of_programs(run)
     sizes.update(_of_gradients(run))
     sizes.update(_of_variables(run))
     return {layer: size for layer, size in sizes.items() if max(size) <= LARGEST}
@@ -84,19 +81,4 @@ def _of_programs(run: Run) -> dict[str, tuple[int, int]]:
         square = [(a, b) for a, b in pairwise(shape) if a == b]
         if square:
             found[entry[name]] = square[0]
-    return found
-
-
-def _of_lines(run: Run) -> dict[str, tuple[int, int]]:
-    source_map = run.results.source_map
-    if source_map is None:
-        return {}
-    texts = source_map.files["text"].tolist()
-    found: dict[str, tuple[int, int]] = {}
-    layers = source_map.layers[(source_map.layers["class_name"] == "Conv2D") & (source_map.layers["file"] >= 0)]
-    for layer, file, line in zip(*(layers[name].tolist() for name in ("layer", "file", "line")), strict=True):
-        calls = _CALL.findall(line_text(texts[file], line))
-        if len(calls) == 1:  # of several on one line nobody knows which is this layer's
-            height, width, both = calls[0]
-            found[layer] = int(height or both), int(width or both)
     return found

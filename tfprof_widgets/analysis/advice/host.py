@@ -35,16 +35,7 @@ from .facts import OP_OVERHEAD_MS
 from .input_rules import works_ahead
 from .python import python_makes_batches
 from .python_work import MOST_OF_STALL, CodeLine, top_line
-from .run import (
-    FIXED,
-    LARGER_BATCH,
-    QUICK,
-    Run,
-    copy_events,
-    event_names,
-    fewer_calls,
-    several_in_one_call,
-)
+from .run import FIXED, LARGER_BATCH, QUICK, Run, copy_events, event_names, fewer_calls, several_in_one_call
 
 if TYPE_CHECKING:
     from ..facts import Facts
@@ -65,10 +56,7 @@ MOST_STRAGGLERS = 0.25
 @rule(
     "Fetch results less often",
     claims=("output",),
-    fixes={
-        "JAX": RARELY,
-        "PyTorch/XLA": f"{RARELY} loss.item() and print(loss) are reads.",
-    },
+    fixes={"JAX": RARELY, "PyTorch/XLA": f"{RARELY} loss.item() and print(loss) are reads."},
 )
 def output_bound(run: Run) -> Iterator[Advice]:
     """Copies from the device to the host that nothing hides; gain: the share of the step time in which only such a copy ran."""

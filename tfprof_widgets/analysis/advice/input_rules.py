@@ -37,7 +37,7 @@ from ..names import base_name, parse_op_names
 from ..steps.spans import MIN_STEPS
 from .causes import input_ops, runs_python
 from .facts import StepPart
-from .input_waste import MAPS, kept_ratio, late_cut, opens_many_files
+from .input_waste import MAPS, iterators_of, kept_ratio, late_cut, opens_many_files
 from .run import DATA_GRAPH, mapped_function
 
 if TYPE_CHECKING:
@@ -74,17 +74,15 @@ def map_stage(run: Run, pipeline: pd.Series) -> str:
 
 def _batches_behind(run: Run, pipeline: pd.Series) -> bool:
     """Whether the map works on single elements, which are batched behind it."""
-    iterators = run.results.tf_data.iterators
-    names = iterators["name"][iterators["pipeline"] == pipeline["id"]].map(base_name).tolist()
+    names = names_of(run, pipeline)
     first = next((k for k, name in enumerate(names) if name in MAPS), len(names))
     return first < len(names) and (names[first] == "MapAndBatch" or any("Batch" in name for name in names[:first]))
 
 
 def _has_one_thread(run: Run, pipeline: pd.Series) -> bool:
     """Whether an option of the dataset leaves one thread for all that could run in parallel."""
-    iterators = run.results.tf_data.iterators
-    own = iterators[iterators["pipeline"] == pipeline["id"]]
-    return any(one.get("threadpool_size") == 1 and int(one.get("cpu_budget", 1)) > 1 for one in own["params"])
+    settings = iterators_of(run, pipeline)["params"]
+    return any(one.get("threadpool_size") == 1 and int(one.get("cpu_budget", 1)) > 1 for one in settings)
 
 
 def waits_idly(run: Run) -> bool | None:
@@ -131,10 +129,7 @@ def kind_of_input(run: Run) -> Kind:
 
 def names_of(run: Run, pipeline: pd.Series | None) -> list[str]:
     """The iterators of a pipeline, a consumer before what it consumes, without versions."""
-    if pipeline is None:
-        return []
-    iterators = run.results.tf_data.iterators
-    return [base_name(name) for name in iterators["name"][iterators["pipeline"] == pipeline["id"]].tolist()]
+    return [] if pipeline is None else [*map(base_name, iterators_of(run, pipeline)["name"].tolist())]
 
 
 N_WAITING = 16
@@ -324,9 +319,7 @@ def throws_cache_away(run: Run, pipeline: pd.Series | None) -> bool:
     """Whether what a cache keeps was made again for a later iterator, as a take directly behind it ended the one before."""
     if pipeline is None:
         return False
-    iterators = run.results.tf_data.iterators
-    own = iterators[iterators["pipeline"] == pipeline["id"]]
-    names, n_made = names_of(run, pipeline), own["n_iterators"].tolist()
+    names, n_made = names_of(run, pipeline), iterators_of(run, pipeline)["n_iterators"].tolist()
     takes = [at for at, name in enumerate(names) if "Take" in name and "Cache" in "".join(names[at + 1 : at + 2])]
     below = [next((at for at in range(take + 1, len(names)) if "Cache" not in names[at]), take) for take in takes]
     return any(1 < n_made[at] <= n_made[0] and at > take for take, at in zip(takes, below, strict=True))
@@ -411,24 +404,21 @@ def input_bound(run: Run) -> Iterator[Advice]:
         return
     part = steps.part("input", float(wait.ms.mean()))
     pipeline = run.results.tf_data.bottleneck_pipeline
-    if not wait.is_told and not throws_cache_away(run, pipeline):
-        yield _beside_others(run, part)
-        return
     stage = "generator" if pipeline is None else _stage(run, pipeline, part.ratio)
     name = "" if pipeline is None else str(pipeline["bottleneck_name"])
     short = "" if pipeline is None else str(_working(run, pipeline)["name"])
-    by = f" in {short}" if short else ""
     stage, why, fix = _cause(run, stage, short, pipeline)
+    waits = f"{_waits(run, part)}{f' in {short}' if short else ''}"
+    if not wait.is_told and not throws_cache_away(run, pipeline):
+        yield _beside_others(run, part, waits, fix)
+        return
     yield advise(
         "input_bound",
-        f"{_waits(run, part)}{by}: {why}.",
+        f"{waits}: {why}.",
         evidence=part.evidence | {"bottleneck": name} | _numbers(run, pipeline),
         fix=fix,
         selection=steps.stretch(
-            wait.ms,
-            "input",
-            view="timeline" if pipeline is None else "input_graph",
-            op_names=_names(run, pipeline),
+            wait.ms, "input", view="timeline" if pipeline is None else "input_graph", op_names=_names(run, pipeline)
         ),
         gain_ratio=_won(run, stage, part.ratio),
         stage=stage,
@@ -510,18 +500,12 @@ def _mostly_in_one(run: Run, pipeline: pd.Series | None) -> str:
     return f", {percent(share)} of it in one of the {len(ms)} inputs that are read at a time"
 
 
-def _beside_others(run: Run, part: StepPart) -> Advice:
+def _beside_others(run: Run, part: StepPart, waits: str, there: Fix) -> Advice:
     """A wait that other programs may cause: it promises nothing."""
-    pipeline = run.results.tf_data.bottleneck_pipeline
-    stage = "generator" if pipeline is None else _stage(run, pipeline, part.ratio)
-    short = "" if pipeline is None else str(_working(run, pipeline)["name"])
-    there = _cause(run, stage, short, pipeline)[2]
     others = run.load.others if run.load is not None else 0.0
-    by = f" in {short}" if short else ""
     return advise(
         "input_bound",
-        f"{_waits(run, part)}{by}, while other programs took {number(others)} cores: without them it may wait less, or not at "
-        "all.",
+        f"{waits}, while other programs took {number(others)} cores: without them it may wait less, or not at all.",
         evidence=part.evidence | {"other_cores": others},
         fix=Fix(f"Capture it on a machine that nothing else uses first. Where it waits there, too: {there.words}"),
         selection=run.steps.stretch(run.wait.ms, "input", view="timeline"),
@@ -575,10 +559,9 @@ def works_ahead(run: Run) -> bool:
     pipeline = run.results.tf_data.bottleneck_pipeline
     if pipeline is None:
         return False
-    iterators = run.results.tf_data.iterators
     if "Generator" in str(pipeline["bottleneck_name"]) and py_dataset(run):  # Keras calls it ahead
         return True
-    return bool(iterators["is_async"][iterators["pipeline"] == pipeline["id"]].any())
+    return bool(iterators_of(run, pipeline)["is_async"].any())
 
 
 def _working(run: Run, pipeline: pd.Series) -> pd.Series:
@@ -709,11 +692,7 @@ _REPEATS = frozenset(("Repeat", "ForeverRepeat", "FiniteRepeat"))
 @rule(
     "Make one iterator for all steps",
     claims=("input", *HOST, "copy_to_device"),
-    explains=(
-        "idle_border",
-        "input_bound",
-        "memory_headroom",
-    ),
+    explains=("idle_border", "input_bound", "memory_headroom"),
 )
 def new_iterator(run: Run) -> Iterator[Advice]:
     """A loop makes an iterator in each step; gain: about the time from making each until its batch is there, of a usual step."""

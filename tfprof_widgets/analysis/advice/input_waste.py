@@ -8,6 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from ..input.iterators import FILE_READERS
 from ..input.usage import slowest_below
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
     from .run import Run
 
 MAPS = frozenset(("Map", "ParallelMap", "MapAndBatch"))
+
+
+def iterators_of(run: RunFacts, pipeline: pd.Series) -> pd.DataFrame:
+    """Those of a pipeline, a consumer before what it consumes."""
+    iterators = run.results.tf_data.iterators
+    found: pd.DataFrame = iterators[iterators["pipeline"] == pipeline["id"]]
+    return found
 
 
 def kept_ratio(run: RunFacts) -> float:
@@ -99,7 +107,7 @@ def opens_many_files(run: Run) -> bool:
     data = run.results.tf_data
     if data.bottleneck_pipeline is None:
         return False
-    own = data.iterators[data.iterators["pipeline"] == data.bottleneck_pipeline["id"]].set_index("id")
+    own = iterators_of(run, data.bottleneck_pipeline).set_index("id")
     for _, reader in own[own["name"].map(base_name).isin(FILE_READERS)].iterrows():  # a handful
         n_calls = n_elements = int(reader["calls"])
         above = int(reader["parent_id"])

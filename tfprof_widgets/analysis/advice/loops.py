@@ -16,12 +16,26 @@ import numpy as np
 from ...trace.arrays import Bool, Float64, Int64
 from ...trace.source_map import SourceMap, parse_shapes
 from ...trace.trace import ITEM_BYTES
-from ..card import COMPUTE, HIGH_GAIN, Advice, Claim, Fix, advise, last_part, line_text, parsed, rule, title_of
-from ..common import PS_PER_MS, Stretches, number, size
+from ..card import (
+    COMPUTE,
+    HIGH_GAIN,
+    MEDIUM_GAIN,
+    Advice,
+    Claim,
+    Fix,
+    advise,
+    last_part,
+    line_text,
+    parsed,
+    rule,
+    step_highlight,
+    title_of,
+)
+from ..common import PS_PER_MS, Stretches, milliseconds, number, percent, size
 from ..events import nearest_marked
 from ..names import CALL
 from ..steps.spans import MIN_STEPS
-from .facts import KERAS_STEPS, OP_OVERHEAD_MS
+from .facts import KERAS_STEPS, OP_OVERHEAD_MS, StepPart
 from .run import FIXED, LARGER_BATCH, Run, compiled
 
 if TYPE_CHECKING:
@@ -283,12 +297,13 @@ def graph_loop(run: Run) -> Iterator[Advice]:
     times = f" of at least {n_iterations:,} iterations" if n_iterations else ""
     told = f"{name}{f' ({place})' if place else ''}{times}"
     others = " and other loops" if len(chosen) > 1 else ""
+    computes = f"for {number(op_ms)} ms" if op_ms >= HARDLY_MS else "next to nothing"
     yield advise(
         "graph_loop",
         f"The {steps.device} waits {part} between the kernels of the loop {told}{others}: they are launched one by one."
         if steps.has_device
         else f"The loop {told}{others} {'take' if others else 'takes'} about {number(ms)} of {number(part.step_ms)} ms a step; "
-        f"{'their' if others else 'its'} ops compute {_how_long(op_ms)}, the rest is running them one by one.",
+        f"{'their' if others else 'its'} ops compute {computes}, the rest is running them one by one.",
         evidence=part.evidence
         | {"op_ms": op_ms, "loop": name}
         | ({"iterations": n_iterations} if n_iterations else {})
@@ -353,19 +368,15 @@ def _launch_ms(loops: GraphLoops) -> Float64:
     return np.array([waits.launch_ms_before(some) for some in names], np.float64)
 
 
-def _how_long(ms: float) -> str:
-    return f"for {number(ms)} ms" if ms >= HARDLY_MS else "next to nothing"
-
-
 def _place(source_map: SourceMap, frame: int) -> tuple[str, str]:
     """The user's innermost line in a traceback, and its text."""
-    for file, line in _user_frames(source_map, frame):
+    for file, line in user_frames(source_map, frame):
         text = str(source_map.files["text"].iloc[file])
         return f"{last_part(title_of(source_map, file))}:{line}", line_text(text, line)
     return "", ""
 
 
-def _user_frames(source_map: SourceMap, frame: int, until: str = "") -> Iterator[tuple[int, int]]:
+def user_frames(source_map: SourceMap, frame: int, until: str = "") -> Iterator[tuple[int, int]]:
     """File and line of the user's in a traceback, the innermost first, up to a function of some name."""
     columns = (source_map.frames[name].to_numpy() for name in ("file", "line", "parent", "function"))
     files, lines, parents, functions = columns
@@ -378,11 +389,28 @@ def _user_frames(source_map: SourceMap, frame: int, until: str = "") -> Iterator
             return
 
 
-def large_graph(run: Run) -> tuple[str, str, Fix] | None:
-    """Why a graph takes long to trace, where, and what to do: a loop of Python that put its body into it again and again, or an
-    array that became a constant; None for neither."""
-    source_map = run.results.source_map
-    return None if source_map is None else _unrolled(source_map) or _large_constant(source_map)
+@rule("Make the graph smaller", share_of="time captured", scope="program", explains=("compilation",))
+def large_graph(run: Run) -> Iterator[Advice]:
+    """A large graph is traced in steps that no average counts, as a loop of Python put its body into it again and again, or an
+    array became a constant; gain: its share of the time captured."""
+    frame, source_map = run.results.steps.frame, run.results.source_map
+    compile_ms = np.where(run.results.is_averaged, 0.0, frame["compile_ms"].to_numpy(np.float64))
+    part = StepPart("compile", float(compile_ms.sum()), run.results.coverage.captured_ps / PS_PER_MS)
+    if source_map is None or part.ratio < MEDIUM_GAIN:
+        return
+    why, place, fix = _unrolled(source_map) or _large_constant(source_map) or ("", "", Fix())
+    if not why:
+        return
+    yield advise(
+        "large_graph",
+        f"{why} Tracing and compiling take {milliseconds(part.ms)} of the {milliseconds(part.step_ms)} captured "
+        f"({percent(part.ratio)}).",
+        evidence={"compile_ms": part.ms, "captured_ms": part.step_ms, "compile_ratio": part.ratio}
+        | ({"line": place} if place else {}),
+        fix=fix,
+        selection=step_highlight(frame, int(compile_ms.argmax()), view="step_chart"),
+        gain_ratio=part.ratio,
+    )
 
 
 MIN_COPIES = 50
@@ -399,7 +427,7 @@ def _unrolled(source_map: SourceMap) -> tuple[str, str, Fix] | None:
     for graph, frame, n in zip(
         *(many[name].tolist() for name in ("graph", "frame", "size")), strict=True
     ):  # one turn a line
-        inside = [*_user_frames(source_map, frame, str(graphs.iloc[graph]))]
+        inside = [*user_frames(source_map, frame, str(graphs.iloc[graph]))]
         places = [place for file, line in inside if (place := _range_loop(source_map, file, line))]
         if places:
             found.setdefault(places[-1], []).append(n)
@@ -408,7 +436,7 @@ def _unrolled(source_map: SourceMap) -> tuple[str, str, Fix] | None:
         return None
     ((n_copies, _),) = Counter(found[place]).most_common(1)
     return (
-        f" The loop at {place} is unrolled: the graph has its body {n_copies:,} times.",
+        f"The loop at {place} is unrolled: the graph has its body {n_copies:,} times.",
         place,
         Fix(
             "Loop over tf.range in place of range, what it collects in a tf.TensorArray, or make it a keras.layers.RNN: the "
@@ -445,7 +473,7 @@ def _large_constant(source_map: SourceMap) -> tuple[str, str, Fix] | None:
     row = int(constants["op"].iloc[n_bytes.index(largest)])
     place, _ = _place(source_map, int(source_map.ops["frame"].iloc[row]))
     return (
-        f" An array of {size(largest)}{f' ({place})' if place else ''} is a constant of the graph.",
+        f"An array of {size(largest)}{f' ({place})' if place else ''} is a constant of the graph.",
         place,
         Fix(
             "Give the array to the function as an argument, or keep it in a tf.Variable(array, trainable=False) made once: what "

@@ -35,12 +35,14 @@ from ..steps.owners import CATEGORIES
 from .causes import PRODUCTS
 from .computing import SpentOps, costliest, op_line
 from .filters import filter_sizes
+from .loops import user_frames
 from .run import compiled
 
 if TYPE_CHECKING:
     from ...trace.arrays import Int32
     from ...trace.source_map import SourceMap
     from .causes import TracedOps
+    from .facts import StepPart
     from .run import Run
 
 
@@ -352,10 +354,7 @@ def _python_ops(run: Run) -> Iterator[Advice]:
         return
     # It runs on the host whatever the device is, and the device waits for it.
     host = chosen & ~run.results.op_shares.is_device
-    steps = run.steps
-    spent = float(run.results.op_sums.self_us[host].sum()) / 1e3
-    whole = float(run.results.steps.frame["step_time_ms"].sum())
-    part = steps.part("op", spent / whole * steps.mean_ms if whole else 0.0)
+    part = _part_on_host(run, "op", host)
     if part.ratio < MEDIUM_GAIN:
         return
     names = costliest(run, host)
@@ -364,10 +363,17 @@ def _python_ops(run: Run) -> Iterator[Advice]:
         f"Python inside the graph ({names[0] if names else 'py_function'}) takes {part}, under the interpreter's lock.",
         evidence=part.evidence,
         fix=Fix("Write it in ops of TensorFlow or keras.ops instead of tf.py_function or tf.numpy_function."),
-        selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
+        selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=names),
         gain_ratio=part.ratio,
         claim=Claim(run.computing.rows_of(host)),
     )
+
+
+def _part_on_host(run: Run, name: str, ops: Bool) -> StepPart:
+    """What some framework ops take of the mean step, whoever waits for them."""
+    whole_ms = float(run.results.steps.frame["step_time_ms"].sum())
+    spent_ms = float(run.results.op_sums.self_us[ops].sum()) / US_PER_MS
+    return run.steps.part(name, spent_ms / whole_ms * run.steps.mean_ms if whole_ms else 0.0)
 
 
 def _outside_layers(run: Run) -> Iterator[Advice]:
@@ -476,17 +482,14 @@ def _on_device(run: Run, op: int) -> Fix:
 
 def _placing_line(source_map: SourceMap, frame: int) -> tuple[str, str]:
     """Place and text of the innermost `with tf.device(...)` of the user's around a frame or its callers; empty without one."""
-    frames, files = source_map.frames, source_map.files
-    while frame >= 0:  # a frame's caller is an earlier row
-        row = frames.iloc[frame]
-        text = str(files["text"].iloc[row["file"]]) if row["file"] >= 0 and files["is_user"].iloc[row["file"]] else ""
-        tree = parsed(text) if text else None
+    for file, line in user_frames(source_map, frame):
+        text = str(source_map.files["text"].iloc[file])
+        tree = parsed(text)
         heads = [one for one in ast.walk(tree) if isinstance(one, ast.With) and _is_device(one)] if tree else []
-        around = [one.lineno for one in heads if one.lineno <= row["line"] <= (one.end_lineno or one.lineno)]
+        around = [one.lineno for one in heads if one.lineno <= line <= (one.end_lineno or one.lineno)]
         if around:
             code = line_text(text, max(around)).partition("):")[0]
-            return place_of(source_map, str(files["file"].iloc[row["file"]]), max(around)), f"{code})"
-        frame = int(row["parent"]) if row["parent"] < frame else -1
+            return place_of(source_map, str(source_map.files["file"].iloc[file]), max(around)), f"{code})"
     return "", ""
 
 
@@ -543,9 +546,8 @@ def double_precision(run: Run) -> Iterator[Advice]:
         "double_precision",
         f"Ops in float64 take {ops.part}{held}: {ops.type}{ops.where} above all.",
         fix=Fix(
-            'Train in 32 bits, which changes the precision: keras.backend.set_floatx("float32") before the model is '
-            "made, and data, "
-            "constants and variables as float32 (astype(np.float32)), as NumPy makes float64 of what has no type."
+            'Train in 32 bits, which changes the precision: keras.backend.set_floatx("float32") before the model is made, and '
+            "data, constants and variables as float32 (astype(np.float32)), as NumPy makes float64 of what has no type."
         ),
         gain_ratio=gain,
         n_double_variables=n_variables,
@@ -660,8 +662,7 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
     made = traced.dtype[traced.dtype == "string"].index
     of_numbers = [row for row in made.tolist() if traced.dtype.get(traced.source(row, 0), "string") != "string"]
     chosen = np.isin(traced.row, [*of_numbers, *traced.readers(of_numbers)]) & ~run.results.op_scopes.is_input
-    spent_ms = float(run.results.op_sums.self_us[chosen].sum()) / US_PER_MS
-    part = steps.part("text", spent_ms / len(run.results.steps.frame) if len(run.results.steps.frame) else 0.0)
+    part = _part_on_host(run, "text", chosen)
     if part.ratio < MEDIUM_GAIN:
         return
     names = costliest(run, chosen)
@@ -733,9 +734,8 @@ def turned_images(run: Run) -> Iterator[Advice]:
         f"{amount(ops.n_per_step)} transpositions a step{ops.where} turn images between channels first and channels last around "
         f"convolutions: {ops.part}.",
         fix=Fix(
-            "Have images as channels last from the input on: turn the data once, before the training (tf.transpose(x, "
-            "[0, 2, 3, 1])), "
-            'and no image in the model; layers take data_format="channels_last".'
+            "Have images as channels last from the input on: turn the data once, before the training "
+            '(tf.transpose(x, [0, 2, 3, 1])), and no image in the model; layers take data_format="channels_last".'
         ),
         gain_ratio=ops.part.ratio,
         transposes_per_step=ops.n_per_step,

@@ -27,7 +27,7 @@ from ..card import (
 from ..common import PS_PER_MS, milliseconds, number, percent, plural
 from ..steps.spans import MIN_STEPS
 from .facts import StepPart
-from .python_work import MIN_LINE_SAMPLES, MOST_OF_STALL, ONE_BATCH, CodeLine, top_line
+from .python_work import MIN_LINE_SAMPLES, MOST_OF_STALL, ONE_BATCH, CodeLine, top_line, traced_function
 from .run import FIXED
 
 if TYPE_CHECKING:
@@ -63,12 +63,16 @@ def host_callback(run: Run) -> Iterator[Advice]:
     line = _line_of(run)
     idle_ratio = float(gap.ms.mean()) / steps.mean_ms
     share = max(idle_ratio, 0.0 if steps.has_device or line is None else gap.sampled_ratio)
-    is_needed = line is not None and line.is_needed
+    waits = line is not None and line.waits_for_others
+    is_needed = line is not None and line.is_needed and not waits
+    where, told = line.where if line else "", steps.part("gap", share * steps.mean_ms)
+    doing = (
+        (f"{where} waits", " for what another thread or process makes") if waits else (f"Python in {where} takes", "")
+    )
     idle = f"the {steps.device} idles and no op runs" if steps.has_device else "no op runs"
     yield advise(
         "host_callback",
-        f"Python in {line.where} takes {number(share * steps.mean_ms)} of {number(steps.mean_ms)} ms a step "
-        f"({percent(share)}), {'' if share == idle_ratio else 'mostly '}while {idle}."
+        f"{doing[0]} {told}{doing[1]}, {'' if share == idle_ratio else 'mostly '}while {idle}."
         if line
         else _without_line(run, steps.part("gap", float(gap.ms.mean())), idle),
         evidence={
@@ -80,7 +84,7 @@ def host_callback(run: Run) -> Iterator[Advice]:
             **(line.evidence if line else {}),
             **({"estimate": "half of what could run beside the rest of the step"} if is_needed else {}),
         },
-        fix=_less_often(line) if line or _is_of_hooks(run) else _NOT_YOURS if gap.n_samples else _NOT_SAMPLED,
+        fix=_less_often(run, line) if line or _is_of_hooks(run) else _NOT_YOURS if gap.n_samples else _NOT_SAMPLED,
         selection=steps.stretch(gap.ms, "other", view="source_view" if line else "timeline"),
         # What each batch needs can run beside the rest of the step, which hides no more than it takes itself.
         gain_ratio=BESIDE * min(share, 1 - share) if is_needed else share,
@@ -95,7 +99,8 @@ def _line_of(run: Run) -> CodeLine | None:
         return gap.lines[0]
     if run.is_keras_loop or not _is_between_calls(run):
         return None
-    return top_line(run.trace, run.results.source_map, gap.pieces)
+    line = top_line(run.trace, run.results.source_map, gap.pieces)
+    return line or traced_function(run.trace, run.entry, gap.pieces)
 
 
 def python_makes_batches(run: Run) -> bool:
@@ -106,10 +111,7 @@ def python_makes_batches(run: Run) -> bool:
     return line is not None and line.is_needed
 
 
-@rule(
-    "Make the call of the function cheaper",
-    claims=HOST,
-)
+@rule("Make the call of the function cheaper", claims=HOST)
 def slow_call(run: Run) -> Iterator[Advice]:
     """Calling a function takes long before it runs any op; gain: the share of the step time in long stretches there."""
     if not _is_judged(run) or not _is_in_calls(run):
@@ -217,7 +219,7 @@ def _of_called(run: Run, one: CalledWork, ms: float, gain: float) -> Advice:
         }
         | ({"called_ratio": gain} if gain else {})
         | one.line.evidence,
-        fix=_less_often(one.line),
+        fix=_less_often(run, one.line),
         selection=step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
         gain_ratio=gain,
         claim=Claim(spans=one.seen),
@@ -230,12 +232,24 @@ def _is_saving(run: Run, one: CalledWork) -> bool:
     return in_saves_ms >= MOST_OF_STALL * float(one.ms.sum()) and (bool(run.saves.op_types) or one.line.writes)
 
 
-def _less_often(line: CodeLine | None) -> Fix:
+def _faster_elsewhere(run: Run) -> Fix:
+    """What makes a loop wait less for what another thread or process makes."""
+    started = only_call(run.results.source_map, "Thread", lambda _: True)
+    maker = started.argument("target") if started else None
+    return Fix(
+        f"What it waits for comes too slowly{f' from {ast.unparse(maker)}' if maker else ''}. One thread at a time runs Python: "
+        "use NumPy there in place of loops, processes in place of threads, or ops of TensorFlow in a map of tf.data."
+    )
+
+
+def _less_often(run: Run, line: CodeLine | None) -> Fix:
     if line is None:
         return Fix(
             "What a callback or the loop does in Python after each batch: do it every hundredth batch, or once an epoch."
         )
-    where = one_line(f"{line.place}: {line.code}")
+    if line.waits_for_others:
+        return _faster_elsewhere(run)
+    where = one_line(f"{line.place}: {line.code}".removesuffix(": "))
     if line.is_needed:
         return Fix(
             f"Each batch needs it ({where}): let a map of tf.data do it, with a prefetch behind it, so that it runs "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -40,6 +41,9 @@ MIN_LINE_SAMPLES = 3
 """The user's line is sampled every 5 ms, or less often where that would cost too much; fewer samples than this name no line."""
 MIN_FOR_A_SHARE = 40
 """Samples in the steps from which on a share of them says how long something took, to a tenth or so."""
+_WAITS = re.compile(r"\.(?:get|join|wait|acquire|recv)\((?:timeout=[\w.]+)?\)")
+_CALL = re.compile(r"\$(\S+\.py):(\d+) (.+)")
+"""How a tracer of Python names a call: the file, the line at which its function begins, and that function."""
 _LONG = 0.5
 """Of the usual longest stretch: others at least this long count with it, and all that are no framework's own."""
 
@@ -68,6 +72,11 @@ class CodeLine:
     def place(self) -> str:
         """`train.py:12`."""
         return f"{last_part(self.file)}:{self.line}"
+
+    @property
+    def waits_for_others(self) -> bool:
+        """Whether it waits for what another thread or process makes, as of a queue."""
+        return _WAITS.search(self.code) is not None
 
     @property
     def evidence(self) -> dict[str, float | str]:
@@ -197,6 +206,23 @@ def top_line(trace: Trace, source_map: SourceMap | None, pieces: pd.DataFrame) -
     inside = frame[covered(time_ps, pieces)]
     lines = _lines(source_map, inside, None)
     return lines[0] if lines and len(inside) >= MIN_LINE_SAMPLES else None
+
+
+def traced_function(trace: Trace, entry: Int32, pieces: pd.DataFrame) -> CodeLine | None:
+    """The function in which a tracer of Python was for most of some pieces: of those that steps call, in the file of the
+    outermost one, the innermost; None where nothing traced it. `entry` is for each event its step, -1 for none."""
+    is_call = by_ends(trace, lambda names, _: [_CALL.match(name) is not None for name in names], np.bool_)
+    rows = np.flatnonzero(is_call[trace.name_id] & (entry >= 0))
+    start_ps, length_ps = (pieces[name].to_numpy(np.int64) for name in ("start_ps", "duration_ps"))
+    spans = Stretches.of(start_ps, start_ps + length_ps)
+    names, first, at = np.unique(trace.name_id[rows], return_index=True, return_inverse=True)
+    share = sum_by(at, spans.within(trace.start_ps[rows], trace.ends(rows)), len(names)) / max(length_ps.sum(), 1)
+    order = np.argsort(trace.nesting.depth[rows[first]], kind="stable")
+    most = [i for i in order.tolist() if share[i] >= _MOST]
+    calls = [_CALL.findall(trace.strings[names[i]])[0] for i in most]
+    inner = max((at for at, (file, *_) in enumerate(calls) if file == calls[0][0]), default=-1)
+    file, line, function = calls[inner] if calls else ("", "0", "")
+    return CodeLine(file, int(line), function, "", float(share[most[inner]])) if file else None
 
 
 def step_call(source_map: SourceMap, frame: Int64, step: Int64) -> tuple[int, int, str]:
@@ -358,8 +384,8 @@ _EAGER = "EagerLocalExecute: "
 _NOT_OPS = ("Iterator", "Optional", "Dataset", "__")
 """Ops that read the data set, and functions, which are named `__inference_...`."""
 _SAVE_OPS = ("SaveV2", "MergeV2Checkpoints", "SaveSlices")
-_ENDS_IN_SAVE = tuple(f":{op}" for op in _SAVE_OPS)
-_SAVES = frozenset(f"EagerLocalExecute: {op}" for op in _SAVE_OPS)
+_ENDS_IN_SAVE = tuple(f"{mark}{op}" for op in _SAVE_OPS for mark in ": ")
+"""Of an op of a graph, and of one that Python calls."""
 READS = "EagerLocalExecute: ReadVariableOp"
 MIN_READS = 4
 """So many variables more than in a usual step, read one by one from Python, are a save: Keras reads them all."""
@@ -469,7 +495,7 @@ def find_saves(trace: Trace, entry: Int32, steps: StepFacts) -> Saves:
         np.minimum.at(begin, entry[rows], trace.start_ps[rows])
     own = np.flatnonzero(is_saving)
     strings = {trace.strings[i] for i in np.unique(trace.name_id[kind == 1]).tolist()}
-    types = tuple(op for op in _SAVE_OPS if any(_names_op(text, op) for text in strings))
+    types = tuple(op for op in _SAVE_OPS if any(text.endswith(op) for text in strings))
     return Saves(is_saving, stall, types, steps.spans(own, begin[own], steps.end_ps[own]))
 
 
@@ -484,11 +510,7 @@ def _behind(trace: Trace, entry: Int32, kind: npt.NDArray[np.int8], n_usual: int
 def _kind(name: str) -> int:
     if name == READS:
         return 2
-    return int(name.endswith(_ENDS_IN_SAVE) or name in _SAVES)
-
-
-def _names_op(name: str, op: str) -> bool:
-    return name == f"EagerLocalExecute: {op}" or name.endswith(f":{op}")
+    return int(name.endswith(_ENDS_IN_SAVE))
 
 
 CONVERTS = ("TFE_Py_FastPathExecute_C", "convert_to_tensor", "tf.constant")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -51,9 +51,6 @@ from .python_work import (
     step_calls,
     traced_calls,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -360,3 +357,13 @@ def input_sizes(run: Run, op: int) -> str:
     sizes = [shape for shape in traced.input_shapes(row) if shape] if traced is not None and row >= 0 else []
     known = ["x".join("?" if one < 0 else str(one) for one in shape) for shape in sizes[:2] if len(shape) > 1]
     return " and ".join(known)
+
+
+def masked_length(run: Run) -> int:
+    """How many places each sequence of a batch has, where rows are looked up by them and a mask may hide some; 0 where not."""
+    traced = run.traced_ops
+    if traced is None:
+        return 0
+    looked_up = [shape for row in traced.ran("GatherV2", "ResourceGather") for shape in traced.input_shapes(row)[1:2]]
+    compared = [shape for row in traced.ran("NotEqual") for shape in traced.input_shapes(row)[:1]]
+    return max((shape[1] for shape in compared if shape and len(shape) == 2 and shape in looked_up), default=0)

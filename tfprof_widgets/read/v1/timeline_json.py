@@ -1,8 +1,9 @@
-"""Files `timeline-N.json` of TensorFlow's first profiler, each a step -> `StepStats`."""
+"""Files `timeline-N.json` of TensorFlow's first profiler, each a step or several that were merged -> `StepStats`."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -163,8 +164,30 @@ def read_timelines(files: Mapping[int, tuple[str, bytes]]) -> StepStats:
     return found
 
 
-def _take(found: StepStats, step: int, file: TimelineFile, name: str) -> None:
-    found.steps.append(step)
+_FEW = 3
+"""Of fewer ops equal numbers of executions tell nothing."""
+
+
+def _runs(file: TimelineFile) -> list[int]:
+    """When each of the runs that were merged into a file begins, in ns: all ops ran equally often, in one run after the other."""
+    times: defaultdict[tuple[Any, str], list[tuple[int, int]]] = defaultdict(list)
+    for (process, _), ran in file.ops:
+        times[process, ran.node].append((ran.start_ns, ran.start_ns + ran.duration_ns))
+    if len(times) < _FEW or len({len(one) for one in times.values()}) > 1:
+        return [0]
+    runs = [*zip(*map(sorted, times.values()), strict=True)]
+    begin, end = [min(run)[0] for run in runs], [max(end for _, end in run) for run in runs]
+    return begin if all(before <= after for before, after in zip(end, begin[1:], strict=False)) else [0]
+
+
+def _take(found: StepStats, first: int, file: TimelineFile, name: str) -> None:
+    """Add the ops, tensors and counters of a file, whose runs have numbers from `first` on."""
+    begin = _runs(file)
+
+    def step_at(time_ns: int) -> int:
+        return first + max(bisect_right(begin, time_ns) - 1, 0)
+
+    found.steps.extend(range(first, first + len(begin)))
     device_of: dict[Any, str] = {}
     for process, title in file.processes.items():
         match = _PROCESS.fullmatch(clean_text(title))
@@ -174,7 +197,7 @@ def _take(found: StepStats, step: int, file: TimelineFile, name: str) -> None:
         device = device_of.get(one.process, f"Process {one.process}")
         tensor = _tensor(one)
         tensors[device, one.name.partition(":")[0], one.start_ns].append((one, tensor))
-        found.tensors.append(_life(step, device, one, tensor))
+        found.tensors.append(_life(step_at(one.start_ns), device, one, tensor))
     for (process, thread), ran in file.ops:
         device = device_of.get(process, f"Process {process}")
         # Of the tensors of an op those are of one execution that begin when it does.
@@ -182,7 +205,7 @@ def _take(found: StepStats, step: int, file: TimelineFile, name: str) -> None:
         found.executions.append(
             replace(
                 ran,
-                step=step,
+                step=step_at(ran.start_ns),
                 device=device,
                 # tfprof tells no inputs, but draws arrows; the hook tells all inputs, and draws some.
                 inputs=ran.inputs or tuple(file.arrows.get((process, thread, ran.start_ns), ())),
@@ -191,7 +214,7 @@ def _take(found: StepStats, step: int, file: TimelineFile, name: str) -> None:
             )
         )
     for allocator, time_ns, value in file.counters:
-        found.counters.append(AllocatorValue(step, allocator or UNNAMED, time_ns, value))
+        found.counters.append(AllocatorValue(step_at(time_ns), allocator or UNNAMED, time_ns, value))
     _warn(found, file, name)
 
 

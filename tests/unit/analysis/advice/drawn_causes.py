@@ -23,7 +23,7 @@ from tests.unit.analysis.advice.test_device_rules import (
     attention_run,
     bias_run,
 )
-from tests.unit.analysis.advice.test_host_rules import STEP_US, WORK, run, sampled
+from tests.unit.analysis.advice.test_host_rules import LOOPED, STEP_US, WORK, in_graph, run, sampled
 from tests.unit.analysis.advice.test_input_rules import drawn
 from tests.unit.analysis.advice.test_iterator_rules import competing, refilled, remade
 from tests.unit.analysis.parity.vector_traces import tpu_steps
@@ -109,6 +109,13 @@ CAUSES: dict[str, Callable[[], Analysis]] = {
     "a function traced again": _traced,
     "a first step that traces": lambda: run(
         WORK, only=lambda i: i == 0, longer=500_000, extra=[("tf.function-graph_building", 100_000, 499_000)]
+    ),
+    "a loop that is unrolled": lambda: run(
+        WORK,
+        only=lambda i: i == 0,
+        longer=500_000,
+        extra=[("tf.function-graph_building", 100_000, 499_000)],
+        source_map=in_graph(LOOPED, *[("MatMul", "8x8")] * 80),
     ),
     "ops one by one": _eager,
     "python in the graph": lambda: run(

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.analysis.advice.busy_drawings import LARGE, PLACES, SUM, busy_run, passes
 from tests.unit.analysis.advice.gpu_drawings import gpu_run
-from tests.unit.analysis.advice.graph_drawings import Op, noted
+from tests.unit.analysis.advice.graph_drawings import Op, graph_run, noted
 from tfprof_widgets.analysis import Advice, Analysis
 
 PRODUCT = Op("net/MatMul", "MatMul", 500, [0, 1], "64x64;64x64", "64x64")
@@ -109,3 +109,27 @@ def test_the_line_that_placed_an_op_on_the_cpu_is_named(text: str, place: str) -
     assert one.fix.words.startswith(place)
     (other,) = told(Analysis(drawn.trace), "host_fallback")
     assert other.fix.words.startswith("It has no kernel of this type and dtype for the GPU, or is placed by hand")
+
+
+MASKED = (
+    Op("net/NotEqual", "NotEqual", 5, [0], "-1x256;()", "-1x256", dtype="bool"),
+    Op("net/words/GatherV2", "GatherV2", 5, [1, 0], "5000x64;-1x256;()", "-1x256x64"),
+    Op("net/attention/Einsum", "Einsum", 9_000, ["net/words/GatherV2"], "-1x256x64;-1x256x64", "-1x256x256"),
+)
+
+
+@pytest.mark.parametrize(("length", "is_told"), [("256", True), ("-1", False)])
+def test_work_on_places_that_a_mask_may_hide_is_told_as_such(length: str, is_told: bool) -> None:
+    """Of sequences of any length nobody padded all to one."""
+    ops = [
+        replace(one, inputs=one.inputs.replace("256", length), outputs=one.outputs.replace("256", length))
+        for one in MASKED
+    ]
+    (advice,) = [one for one in graph_run(*ops).advice if one.rule == "busy"]
+    assert ("hide some of the 256 places of each sequence" in advice.title) == is_told
+    assert (advice.severity, advice.gain_ratio) == ("low", 0)
+
+
+def test_a_lookup_without_a_mask_says_nothing_of_padding() -> None:
+    (advice,) = [one for one in graph_run(*MASKED[1:]).advice if one.rule == "busy"]
+    assert "need not be a fault" in advice.title

@@ -126,6 +126,7 @@ def test_every_rule_is_asked_of_hosts_or_of_all_of_them_but_those_on_tasks_and_o
         "validation",
         "shuffle_fill",
         "input_competes",
+        "large_graph",
     }
 
 
