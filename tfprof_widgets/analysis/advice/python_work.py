@@ -211,7 +211,7 @@ def top_line(trace: Trace, source_map: SourceMap | None, pieces: pd.DataFrame) -
 def traced_function(trace: Trace, entry: Int32, pieces: pd.DataFrame) -> CodeLine | None:
     """The function in which a tracer of Python was for most of some pieces: of those that steps call, in the file of the
     outermost one, the innermost; None where nothing traced it. `entry` is for each event its step, -1 for none."""
-    is_call = by_ends(trace, lambda names, _: [_CALL.match(name) is not None for name in names], np.bool_)
+    is_call = by_ends(trace, lambda name, *_: _CALL.match(name) is not None)
     rows = np.flatnonzero(is_call[trace.name_id] & (entry >= 0))
     start_ps, length_ps = (pieces[name].to_numpy(np.int64) for name in ("start_ps", "duration_ps"))
     spans = Stretches.of(start_ps, start_ps + length_ps)
