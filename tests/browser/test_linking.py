@@ -107,9 +107,9 @@ def test_a_range_dragged_while_the_kernel_is_busy_filters_table_and_memory(
     finally:
         release_kernel(lab_server)
     notebook.wait_for_kernel("idle")
-    t0_ns, t1_ns = notebook.value("prof.link.time_range")
-    assert t0_ns == pytest.approx(0, abs=STEP_US * 1000)
-    assert t1_ns == pytest.approx(4 * STEP_US * 1000, abs=STEP_US * 1000)
+    # Of a slow drag the page sent a part, and sends the whole when the kernel has taken that.
+    dragged = pytest.approx([0, 4 * STEP_US * 1000], abs=STEP_US * 1000)
+    poll(lambda: notebook.value("list(prof.link.time_range)") == dragged, "the kernel has another range", timeout_s=10)
 
 
 def test_a_chart_hidden_while_the_range_changed_is_whole_when_it_is_shown(notebook: Notebook) -> None:

@@ -121,7 +121,9 @@ class Spans(NamedTuple):
     step: Int64
     """The row of the steps table of each."""
     start_ps: Int64
+    """When each begins."""
     end_ps: Int64
+    """When each ends."""
 
 
 @dataclass(frozen=True, eq=False)

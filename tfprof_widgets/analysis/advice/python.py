@@ -85,7 +85,7 @@ def host_callback(run: Run) -> Iterator[Advice]:
             **({"estimate": "half of what could run beside the rest of the step"} if is_needed else {}),
         },
         fix=_less_often(run, line) if line or _is_of_hooks(run) else _NOT_YOURS if gap.n_samples else _NOT_SAMPLED,
-        selection=steps.stretch(gap.ms, "other", view="source_view" if line else "timeline"),
+        selection=steps.stretch(gap.ms, "other", view="source_view" if line and gap.n_samples else "timeline"),
         # What each batch needs can run beside the rest of the step, which hides no more than it takes itself.
         gain_ratio=BESIDE * min(share, 1 - share) if is_needed else share,
         claim=Claim(spans=gap.spans(steps) if share == idle_ratio else gap.sampled),
