@@ -188,11 +188,11 @@ def _shared(spans: _Spans, pieces: _Pieces) -> tuple[Int64, Int64]:
     ends = np.split(place, [m, 2 * m, 2 * m + n])
     covered = np.append(0, np.cumsum(np.where(present[:-1] > 0, lasts, 0)))
     left = pieces.end_ps - pieces.start_ps - (covered[ends[1]] - covered[ends[0]])
-    had = np.zeros(n, np.float64)
-    for tier in np.unique(spans.tier).tolist():
-        count = (present[:-1] >> (_BITS * tier)) & (2**_BITS - 1)
-        is_top = (present[:-1] >> (_BITS * (tier + 1))) == 0
-        each = np.append(0.0, np.cumsum(np.where(is_top, lasts, 0) / np.maximum(count, 1) * (count > 0)))
+    had, each = np.zeros(n, np.float64), np.zeros(len(order))
+    top = (present[:-1] >= 2**_BITS).astype(np.int8) + (present[:-1] >= 2 ** (2 * _BITS))
+    rate = np.where(present[:-1] > 0, lasts, 0) / np.maximum(present[:-1] >> (_BITS * top.astype(np.int64)), 1)
+    for tier in range(_N_TIERS):
+        np.cumsum(np.where(top == tier, rate, 0.0), out=each[1:])
         own = np.flatnonzero(spans.tier == tier)
         had[own] = each[ends[3][own]] - each[ends[2][own]]
     inner = np.flatnonzero(spans.parent >= 0)
@@ -202,17 +202,20 @@ def _shared(spans: _Spans, pieces: _Pieces) -> tuple[Int64, Int64]:
 
 def _whole(had: Float64, of_span: Int64, key: Int64, covered: Int64) -> Int64:
     """Shares as whole picoseconds that add up to what is covered of each step and category."""
-    order = np.argsort(of_span, kind="stable")
+    order = np.argsort(of_span.astype(np.min_scalar_type(int(of_span.max(initial=0)))), kind="stable")
     sums = np.rint(np.cumsum(np.maximum(had[order], 0.0))).astype(np.int64)
     whole: Int64 = np.diff(sums, prepend=0)
-    keys, first, place = np.unique(of_span[order], return_index=True, return_inverse=True)
+    ordered = of_span[order]
+    is_first = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+    first, place = np.flatnonzero(is_first), np.cumsum(is_first) - 1
+    keys = ordered[first]
     wanted = np.bincount(np.append(np.searchsorted(keys, key), 0)[:-1], covered, len(keys) + 1)[: len(keys)]
     if not len(keys):
         return whole
     missing = wanted.astype(np.int64) - np.add.reduceat(whole, first)
     # Rounding errors of the sums go to the longest span.
-    most = np.lexsort((-whole, place))[first]
-    whole[most] += missing
+    longest = np.flatnonzero(whole == np.maximum.reduceat(whole, first)[place])
+    whole[longest[np.searchsorted(place[longest], np.arange(len(first)))]] += missing
     found: Int64 = np.empty_like(whole)
     found[order] = whole
     return found
