@@ -42,6 +42,7 @@ OF_ONE_PROGRAM = (
         "a buffer that is filled",
         "input on the cores of the model",
         "a costly line",
+        "a loop that is unrolled",
     ),
 )
 """What is told by what is known of one program alone: its lines, its machine, all the time that it was captured for."""
