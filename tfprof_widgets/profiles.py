@@ -451,7 +451,6 @@ class Profile:
         link.time_range = selection.time_range_ns or ()
         link.step = -1 if row is None else row
         link.selection = selection.op_names
-        link.stretches = ()
         link.host = selection.host
         return selection
 
