@@ -192,7 +192,7 @@ class ProfileDiff:
         from .show.payload import diff_content
         from .show.widgets import DiffData
 
-        first, second = (one.data.payload.contents.names.cut if one is not None else str for one in self._timelines())
+        first, second = (one.data.payload.names.cut if one is not None else str for one in self._timelines())
         content = diff_content(self._runs, titles=(self.a, self.b), notices=self.notices, cut=(first, second))
         return DiffPanel(data=DiffData(content), timelines=self._timelines())
 

@@ -122,7 +122,7 @@ class ProfileViews:
             "open_host": self._open_host,
             "measure": self._measured_advice.reply,
         }
-        self.link.use(data.payload.contents.names.cut)
+        self.link.use(data.payload.names.cut)
         return data
 
     def view(self, kind: type[V], **traits: Any) -> V:

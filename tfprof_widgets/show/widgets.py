@@ -277,16 +277,14 @@ Call = Callable[[Message], tuple[Mapping[str, Any], Sequence[bytes]]]
 
 
 class TraceData(KeptOnce):
-    """What all views of one profile draw from: the first pack is state and survives saving, parts are sent when asked for."""
+    """What all views of one profile draw from: the first parts are state and survive saving, others are sent when asked for."""
 
-    large = ("overview", "embedded")
+    large = ("parts",)
 
     data_id = traitlets.Unicode().tag(sync=True)
     """Names the decoded arrays in the page, so that views share them."""
-    overview = traitlets.Unicode().tag(sync=True)
-    """Base64 of the first pack."""
-    embedded = traitlets.List().tag(sync=True)
-    """`[key, base64]` of the parts that a notebook saves with the first pack; set once, after the output."""
+    parts = traitlets.List().tag(sync=True)
+    """`[key, base64]` of the first parts; after the output of those that a notebook saves."""
     n_left_out = traitlets.Int().tag(sync=True)
     """Number of parts that a page without a kernel lacks; -1 until it is known."""
     is_offline = traitlets.Bool().tag(sync=True)
@@ -296,7 +294,8 @@ class TraceData(KeptOnce):
         self.payload = payload
         self.calls: dict[str, Call] = {}
         """Answers to the browser other than parts, by name."""
-        super().__init__(data_id=uuid.uuid4().hex, overview=as_text(payload.overview), n_left_out=-1)
+        first = [[key, as_text(part)] for key, part in payload.first.items()]
+        super().__init__(data_id=uuid.uuid4().hex, parts=first, n_left_out=-1)
         self.on_msg(self._answer)
         if kernel_shell() is None:
             self._embed()
@@ -313,7 +312,7 @@ class TraceData(KeptOnce):
         """Embed what a saved notebook keeps; a failure is only reported, as the views still work."""
         try:
             embedded = embed(self.payload, "steps")
-            self.embedded, self.n_left_out = list(embedded.parts), embedded.n_left_out
+            self.parts, self.n_left_out = [list(part) for part in embedded.parts], embedded.n_left_out
         except Exception:  # must not turn a finished cell into a failed one
             logger.exception("could not put parts of a trace into the state of its widgets")
 
@@ -326,7 +325,7 @@ class TraceData(KeptOnce):
             self._reply({"id": message.get("id")}, partial(self._call, message), is_text)
 
     def _part(self, key: str) -> tuple[Mapping[str, Any], Sequence[bytes]]:
-        kept = next((text for name, text in self.embedded if name == key), None)
+        kept = next((text for name, text in self.parts if name == key), None)
         return {"kind": "part"}, [self.payload.part(key) if kept is None else base64.b64decode(kept)]
 
     def _call(self, message: Message) -> tuple[Mapping[str, Any], Sequence[bytes]]:

@@ -72,9 +72,7 @@ def test_a_name_that_the_browser_has_cut_selects_the_op_of_the_whole_name(tmp_pa
     assert len(ops) == 2
     assert min(map(len, ops)) > 1000
     payload = prof.timeline().data.payload
-    cut = [
-        name for name in payload.contents.names.texts(0, 100) if name.endswith("characters)") and "MatMul" not in name
-    ]
+    cut = [name for name in payload.names.texts(0, 100) if name.endswith("characters)") and "MatMul" not in name]
     for name in ops:
         prof.select(ops=(name,))
         (sent,) = prof.link.get_state("selection")["selection"]
