@@ -35,7 +35,7 @@ from .facts import OP_OVERHEAD_MS
 from .input_rules import works_ahead
 from .python import python_makes_batches
 from .python_work import MOST_OF_STALL, CodeLine, top_line
-from .run import FIXED, LARGER_BATCH, QUICK, Run, copy_events, event_names, fewer_calls, several_in_one_call
+from .run import FIXED, QUICK, Run, copy_events, event_names, fewer_calls, larger_batch, several_in_one_call
 
 if TYPE_CHECKING:
     from ..facts import Facts
@@ -210,7 +210,7 @@ def small_batch(run: Run) -> Iterator[Advice]:
     average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
     layer, kind = _most_ops(run)
     # More steps in one call save what is outside of it, not the ops in it.
-    fix = fewer_calls(run) if around_ms >= OUTSIDE * own_ms else Fix(LARGER_BATCH)
+    fix = fewer_calls(run) if around_ms >= OUTSIDE * own_ms else Fix(larger_batch(run))
     yield advise(
         "small_batch",
         f"{fixed}{of_batches(run)} are the same for any batch: {number(run.work.n_ops)} ops of {number(average_us)} µs on average"

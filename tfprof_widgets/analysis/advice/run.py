@@ -15,7 +15,7 @@ from ..card import Fix, Spans, is_of_model, line_text, named, one_line, only_cal
 from ..common import PS_PER_MS
 from ..places import FrameTable, frame_places
 from ..steps.owners import CATEGORIES
-from ..steps.spans import MIN_STEPS, SpanType, on_stream
+from ..steps.spans import MIN_STEPS, SpanType, kinds_of, on_stream
 from ..steps.steps import fetches_in_a_loop
 from .causes import (
     DeviceWaits,
@@ -298,10 +298,14 @@ FIXED = 0.5
 """From this share of the step time on, twice the batch is worth a third more samples a second."""
 QUICK = 0.1
 """The quickest tenth of the steps shows what is the program's: a busy machine makes steps longer, the ops in them hardly."""
-LARGER_BATCH = (
-    "Try a larger batch, such as 8 times as many samples: an epoch then has fewer, larger updates, which changes "
-    "the training (the learning rate may have to follow)."
-)
+
+
+def larger_batch(run: Run, factor: int = 8) -> str:
+    """What to try, and what it changes: nothing where Keras only predicts or evaluates."""
+    words = f"Try a larger batch, such as {factor} times as many samples"
+    if {*kinds_of(run.steps.frame["name"])} <= {"predict", "test"}:
+        return f"{words}: the results are the same."
+    return f"{words}: an epoch then has fewer, larger updates, which changes the training (the learning rate may have to follow)."
 
 
 def several_in_one_call(run: Run) -> Fix | None:
@@ -322,7 +326,7 @@ def several_in_one_call(run: Run) -> Fix | None:
 def fewer_calls(run: Run) -> Fix:
     """Less of what is the same for any batch: several steps in one call, or larger ones."""
     several = several_in_one_call(run)
-    return several.also(LARGER_BATCH) if several else Fix(LARGER_BATCH)
+    return several.also(larger_batch(run)) if several else Fix(larger_batch(run))
 
 
 def compiled(run: Run, into: str = "fewer, larger kernels") -> Fix:
