@@ -22,7 +22,7 @@ from ..analysis.graph.options import VIEWS, check_view
 from ..analysis.graph.options import TreeView as Structure
 from ..analysis.steps.categories import STEP_CATEGORIES
 from .embedding import Payload, embed
-from .front_end import kernel_shell, open_widgets
+from .front_end import is_open, kernel_shell, open_widgets
 from .library import (
     KeptOnce,
     Library,
@@ -202,13 +202,20 @@ def note_shown(view: Shown) -> None:
     run.shown += [data for data in view.shown_data() if data not in run.shown]
 
 
+_MAKES = re.compile(r"^%%|=")
+
+
 def _running() -> tuple[str, str]:
-    """Id of the running cell, "" when the front end does not say, and of the message that runs it."""
+    """Id of the running cell, and of the message that runs it.
+
+    Where the front end does not say, a cell that makes something is known by its code; "" for one that only shows something.
+    """
     found = kernel_shell()
     if found is None:
         return "", ""
     parent = found.kernel.get_parent()
-    cell = parent.get("metadata", {}).get("cellId") or ""
+    code = str(parent.get("content", {}).get("code", ""))
+    cell = parent.get("metadata", {}).get("cellId") or (code if _MAKES.search(code) else "")
     return str(cell), str(parent.get("header", {}).get("msg_id", ""))
 
 
@@ -236,11 +243,17 @@ def _close(widget: ipywidgets.Widget) -> None:
 
 
 def open_again(data: Data) -> None:
-    """Open the widgets of a profile where they were closed."""
-    for widget in family(data):
-        if widget.comm is None:
+    """Open the widgets of a profile where they were closed, under their names."""
+    scripts = {
+        one.model_id: one for view in _views.get(data, ()) for one in shared_by(view) if isinstance(one, Library)
+    }
+    for widget in (*scripts.values(), *family(data)):
+        if not is_open(widget):
             widget.__dict__.pop("_repr_mimebundle_", None)  # `close` hides the method behind None
+            name, widget.comm = widget.model_id, None
+            widget._model_id = name
             widget.open()
+            widget._call_widget_constructed(widget)  # upon which marimo shows it
 
 
 def family(data: Data) -> list[ipywidgets.Widget]:
