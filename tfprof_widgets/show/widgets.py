@@ -202,7 +202,8 @@ def note_shown(view: Shown) -> None:
     run.shown += [data for data in view.shown_data() if data not in run.shown]
 
 
-_MAKES = re.compile(r"^%%|=")
+_MAKES = re.compile(r"^%%|^[^\n(]*[^=!<>\n(]=(?!=)|\bas \w+:", re.MULTILINE)
+"""A cell magic, an assignment, a `with`."""
 
 
 def _running() -> tuple[str, str]:

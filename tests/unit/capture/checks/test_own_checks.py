@@ -245,6 +245,7 @@ def kernel(
         (FrontEndFacts(), "ok", "plain Python"),
         (FrontEndFacts(has_shell=True), "ok", "IPython in a terminal"),
         (FrontEndFacts(is_lite=True), "unknown", "JupyterLite"),
+        (FrontEndFacts(is_marimo=True), "ok", "marimo"),
         (kernel("JPY_SESSION_NAME", parent=LAB), "ok", "JupyterLab:"),
         (kernel("JPY_SESSION_NAME", parent=("python", "-m", "jupyterlab")), "ok", "JupyterLab:"),
         (kernel("JPY_SESSION_NAME", parent=("/usr/bin/python", "/usr/bin/jupyter", "lab")), "ok", "JupyterLab:"),
