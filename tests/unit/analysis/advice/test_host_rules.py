@@ -376,7 +376,7 @@ def test_a_layer_that_runs_most_of_the_short_ops_is_named_and_fewer_calls_are_no
     short = [(f"net/times/MatMul_{i}:MatMul", 20 * i + 5, 5.0) for i in range(45)]
     advice = only(run(*called, *short, step_us=1_000, n_steps=40))
     assert advice.rule == "small_batch"
-    assert "on average, most of net/times, their scheduling" in advice.title
+    assert "on average, most of them in net/times, their scheduling" in advice.title
     assert "in one call" not in advice.fix.words
 
 
