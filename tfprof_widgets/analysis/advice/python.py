@@ -11,7 +11,7 @@ import numpy as np
 from ..card import (
     CALLED,
     HIGH_GAIN,
-    HOST,
+    IDLE,
     MEDIUM_GAIN,
     Advice,
     Claim,
@@ -112,13 +112,13 @@ def python_makes_batches(run: Run) -> bool:
     return line is not None and line.is_needed
 
 
-@rule("Make the call of the function cheaper", claims=HOST)
+@rule("Make the call of the function cheaper", claims=IDLE)
 def slow_call(run: Run) -> Iterator[Advice]:
-    """Calling a function takes long before it runs any op; gain: the share of the step time in long stretches there."""
+    """Calling a function takes long before it runs any op; gain: the share of the step time there."""
     if not _is_judged(run) or not _is_in_calls(run):
         return
     steps, calls = run.steps, run.call_gaps
-    part = steps.part("calling", float(calls.ms.mean()))
+    part, claim = run.free("calling", "slow_call", calls.spans)
     yield advise(
         "slow_call",
         f"Calling {calls.functions[0]} takes {part} before its first op runs.",
@@ -126,7 +126,7 @@ def slow_call(run: Run) -> Iterator[Advice]:
         fix=_FEWER_ARGUMENTS,
         selection=steps.stretch(run.gap.ms, "other", view="timeline"),
         gain_ratio=part.ratio,
-        claim=Claim(spans=calls.spans),
+        claim=claim,
     )
 
 
