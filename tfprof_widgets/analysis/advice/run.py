@@ -39,6 +39,7 @@ from .facts import RunFacts, StepPart
 from .python_work import (
     CalledWork,
     CallGaps,
+    CodeLine,
     EagerWork,
     PythonGap,
     Saves,
@@ -48,6 +49,7 @@ from .python_work import (
     called_work,
     eager_work,
     find_saves,
+    other_thread,
     python_gap,
     step_calls,
     traced_calls,
@@ -191,6 +193,12 @@ class Run(RunFacts):
         """Whether the step itself runs op by op: beside a function that Keras calls, the eager ops are those of callbacks."""
         has_function = self.is_keras_loop and not self.steps.has_device and self.calls.n_functions > 0
         return self.eager.is_hot and not has_function
+
+    @cached_property
+    def other_thread(self) -> tuple[CodeLine, Spans] | None:
+        """Where another thread of the program runs Python, and when, unless the steps wait for what it makes."""
+        waits = any(line.waits_for_others for line in self.gap.lines)
+        return None if waits else other_thread(self.trace, self.results.source_map, self.steps)
 
     @cached_property
     def called_at_all(self) -> tuple[CalledWork, ...]:
