@@ -33,7 +33,7 @@ from ..layers.scopes import FUNCTIONS, OPS, without_number
 from ..ops.kernels import is_eligible_type
 from ..steps.owners import CATEGORIES
 from .causes import PRODUCTS
-from .computing import SpentOps, costliest, op_line
+from .computing import SpentOps, costliest
 from .filters import filter_sizes
 from .loops import user_frames
 from .run import compiled
@@ -48,15 +48,12 @@ if TYPE_CHECKING:
 
 _CONVERSION = re.compile(r"nchw_?to_?nhwc|nhwc_?to_?nchw|layoutoptimizer")
 """Kernels of cuDNN and TensorFlow, and transpositions that TensorFlow's layout optimizer adds, in small letters."""
-_NORM = re.compile(r"batch_?norm|(?:^|_)bn\d*(?:_\d+)?$", re.IGNORECASE)
 _ATTENTION = re.compile(r"attention(?!_output)", re.IGNORECASE)
 _FUSED_ATTENTION = re.compile(r"fmha|flash|sdpa", re.IGNORECASE)
 _MOST_KNOWN = 2**12
 """So many scopes stay judged: each has many ops."""
 FEW_16BIT = 0.10
 """Up to this share of the compute time in 16 bits, mixed precision is not in use."""
-SEPARATE_PASSES, FUSED_PASSES = 5, 2
-"""Over the data: mean, variance, subtraction, product and sum each read all of it; one kernel for all reads it twice."""
 
 
 @rule("Keep images in one layout", claims=COMPUTE)
@@ -94,105 +91,6 @@ def _converts(names: list[str]) -> Bool:
     """Which names say so, of which each is looked at once."""
     known = {name: _CONVERSION.search(name.lower()) is not None for name in dict.fromkeys(names)}
     return np.fromiter(map(known.__getitem__, names), np.bool_, len(names))
-
-
-@rule("Fuse batch normalisation", claims=(*COMPUTE, "dispatch", "kernel_launch"))
-def unfused_norm(run: Run) -> Iterator[Advice]:
-    """Batch normalisation in separate ops, not compiled by XLA; gain: of their share what one kernel for all saves in reading."""
-    steps, results = run.steps, run.results
-    if not steps.mean_ms or not (steps.device_computes or results.stored_graph is not None) or run.starves:
-        return
-    ops = SpentOps(run.computing, "norm", _separate_norms(run))
-    gain = ops.part.ratio * (1 - FUSED_PASSES / SEPARATE_PASSES)
-    if gain < MEDIUM_GAIN:
-        return
-    yield ops.advise(
-        "unfused_norm",
-        f"Batch normalisation in separate ops takes {ops.part}; one kernel can do it.",
-        fix=_one_norm(run),
-        gain_ratio=gain,
-        estimate=f"{FUSED_PASSES} of {SEPARATE_PASSES} passes over its data remain",
-    )
-
-
-def _one_norm(run: Run) -> Fix:
-    """How to have one kernel for a batch normalisation: Keras 3 has no form of its layer for that."""
-    if run.results.stored_graph is not None:
-        return Fix("Make it by tf.compat.v1.layers.batch_normalization with fused=True.")
-    if run.can_be_compiled:
-        return compiled(run)
-    return Fix("Call tf.compat.v1.nn.fused_batch_norm in a layer of your own: Keras 3 has no fused form of its layer.")
-
-
-def _separate_norms(run: Run) -> Bool:
-    """For each framework op whether it is part of a batch normalisation of which no op is a fused or a compiled one."""
-    shares = run.results.op_shares
-    norms = _norms(run)
-    fused = {norm for norm, kind in zip(norms, shares.type, strict=True) if "FusedBatchNorm" in kind}
-    fused |= {norm for norm, name in zip(norms, shares.name, strict=True) if name in run.compiled}
-    with_root = {norm for norm, kind in zip(norms, shares.type, strict=True) if kind in ("Rsqrt", "RsqrtGrad")} - {""}
-    return np.array([norm in with_root and norm not in fused for norm in norms], np.bool_)
-
-
-def _norms(run: Run) -> list[str]:
-    """For each framework op the batch normalisation that it is part of, by its layer's class or else by scopes; "" for none."""
-    entries, scopes = run.results.layers.entries, run.results.op_scopes.scope
-    rows = run.results.layers.op_entry.tolist()
-    layers, classes, kinds = (entries[name].tolist() for name in ("layer", "class_name", "kind"))
-    known = {at: layers[at] if _NORM.search(classes[at]) else "" for at in range(len(entries)) if classes[at]}
-    known |= {at: "" for at, kind in enumerate(kinds) if kind == "optimizer" and at not in known}
-    return [known[row] if row in known else _norm_scope(scope) for row, scope in zip(rows, scopes, strict=True)]
-
-
-@lru_cache(_MOST_KNOWN)
-def _norm_scope(scope: tuple[str, ...]) -> str:
-    """The outermost of a scope and those around it that is named as a batch normalisation is; "" for none."""
-    at = next((i for i, part in enumerate(scope) if _NORM.search(part)), -1)
-    return "/".join(scope[: at + 1])
-
-
-@rule("Drop the bias before batch normalisation", claims=COMPUTE)
-def useless_bias(run: Run) -> Iterator[Advice]:
-    """A convolution adds a bias that batch normalisation subtracts again; gain: the share of these biases and gradients."""
-    steps, results = run.steps, run.results
-    if not steps.device_computes or run.starves or run.is_compiled:
-        return
-    types, entry = np.array(results.op_shares.type, np.object_), results.layers.op_entry
-    biased = np.unique(entry[_before_norms(run, (types == "BiasAdd") & ~results.op_scopes.is_backward)])
-    is_layer = (results.layers.entries["kind"] == "layer").to_numpy()
-    biased = biased[is_layer[biased]]
-    chosen = np.isin(entry, biased) & np.isin(types, ("BiasAdd", "BiasAddGrad"))
-    ops = SpentOps(run.computing, "bias", chosen)
-    if ops.part.ratio < MEDIUM_GAIN:
-        return
-    yield ops.advise(
-        "useless_bias",
-        f"The bias of {plural(len(biased), 'layer')} takes {ops.part}, and the batch normalisation after it subtracts it again.",
-        fix=Fix(
-            "Make these convolutions with use_bias=False: beta of the batch normalisation is the bias. A model of "
-            "keras.applications is built with it: copy the function that makes its blocks."
-        ),
-        gain_ratio=ops.part.ratio,
-        n_layers=len(biased),
-    )
-
-
-def _before_norms(run: Run, chosen: Bool) -> Int32:
-    """Those of some framework ops that a device runs right before a batch normalisation; of parallel branches before theirs."""
-    runs = run.facts.occurrences
-    rows = np.flatnonzero(runs.is_device[runs.op])
-    rows = rows[np.lexsort((runs.start_ps[rows], runs.lane[rows]))]
-    op = run.results.op_shares.dominant[runs.op[rows]]
-    op = op[np.flatnonzero(np.diff(op, prepend=-1))]
-    is_norm = np.array([bool(norm) for norm in _norms(run)], np.bool_)
-    n_norms = np.cumsum(np.append(0, is_norm[op]))
-    at = np.flatnonzero(chosen[op])
-    stretch = np.cumsum(np.diff(at, prepend=-2) > 1) - 1
-    length = np.bincount(stretch)[stretch]
-    end = at[np.append(np.flatnonzero(np.diff(stretch)), len(at) - 1)][stretch] + 1 if len(at) else at
-    is_followed = n_norms[np.minimum(end + length, len(op))] - n_norms[end] == length
-    found: Int32 = op[at[is_followed]]
-    return found
 
 
 @rule("Compute attention in fewer kernels", claims=(*COMPUTE, "dispatch", "kernel_launch"))
@@ -565,28 +463,6 @@ def _faster_in_32_bits(run: Run) -> float:
     return max(single / peaks[ComputeUnit.VECTOR_64], 1 / HALF) if peaks[ComputeUnit.VECTOR_64] > 0 else 1 / HALF
 
 
-@rule("Compute in float32 on a CPU", claims=COMPUTE)
-def half_precision(run: Run) -> Iterator[Advice]:
-    """A CPU computes much in float16, converted to float32 and back; gain: half of the share of the step time of such ops."""
-    steps = run.steps
-    if not steps.mean_ms or steps.has_device or run.eager.is_hot:
-        return
-    ops = SpentOps(run.computing, "half", _ops_of_type(run, "float16"))
-    if ops.part.ratio * HALF < MEDIUM_GAIN:
-        return
-    yield ops.advise(
-        "half_precision",
-        f"Ops in float16 take {ops.part}, {ops.type}{ops.where} above all: most CPUs convert each number to float32 and back.",
-        fix=Fix(
-            "Compute in float32 on this CPU, before the model is built, which changes the precision: mixed_float16 "
-            "is for GPUs. A CPU that computes in bfloat16 may take mixed_bfloat16.",
-            'import keras\n\nkeras.mixed_precision.set_global_policy("float32")',
-        ),
-        gain_ratio=ops.part.ratio * HALF,
-        estimate="without the conversions half of their time",
-    )
-
-
 def _ops_of_type(run: Run, dtype: str) -> Bool:
     """The framework ops that make numbers of one type; those missing in graphs count where all weights are of that type."""
     traced = run.traced_ops
@@ -653,36 +529,6 @@ def _one_hot_products(traced: TracedOps) -> tuple[list[int], list[int]]:
     return products, rows
 
 
-@rule("Print less, or less often", claims=COMPUTE, explains=("host_fallback", "small_batch", "step_overhead"))
-def text_of_numbers(run: Run) -> Iterator[Advice]:
-    """Each step makes text of numbers, as printing within a graph does; gain: the share of making and writing it, on the host."""
-    traced, steps = run.traced_ops, run.steps
-    if traced is None or not steps.mean_ms:
-        return
-    made = traced.dtype[traced.dtype == "string"].index
-    of_numbers = [row for row in made.tolist() if traced.dtype.get(traced.source(row, 0), "string") != "string"]
-    chosen = np.isin(traced.row, [*of_numbers, *traced.readers(of_numbers)]) & ~run.results.op_scopes.is_input
-    part = _part_on_host(run, "text", chosen)
-    if part.ratio < MEDIUM_GAIN:
-        return
-    names = costliest(run, chosen)
-    top = int(np.where(chosen, run.results.op_sums.self_us, -1.0).argmax())
-    place = op_line(run, top)
-    yield advise(
-        "text_of_numbers",
-        f"{run.results.op_shares.type[top]}{f' ({place})' if place else ''} makes text of numbers in each step, as tf.print "
-        f"does: {part}.",
-        evidence=part.evidence | ({"line": place} if place else {}),
-        fix=Fix(
-            "Print few of the numbers (tf.print with summarize=3) or a sum of them, not all as with -1; or print "
-            "from Python every hundredth step, outside of the graph."
-        ),
-        selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
-        gain_ratio=part.ratio,
-        claim=Claim(run.computing.rows_of(chosen)),
-    )
-
-
 @rule("Stop checking each op's result", claims=COMPUTE, explains=("small_batch", "step_overhead"))
 def number_checks(run: Run) -> Iterator[Advice]:
     """Each op's result is checked for what is no number; gain: the share of the checks, and of running so many more ops."""
@@ -714,47 +560,3 @@ def number_checks(run: Run) -> Iterator[Advice]:
         gain_ratio=part.ratio,
         claim=Claim(run.computing.rows_of(chosen)),
     )
-
-
-@rule("Keep images in one layout", claims=COMPUTE)
-def turned_images(run: Run) -> Iterator[Advice]:
-    """Ops of the program transpose images between channels first and last around convolutions; gain: their share of the step
-    time; what XLA and GPUs transpose is `layout_conversion`'s."""
-    steps, traced = run.steps, run.traced_ops
-    if traced is None or not steps.mean_ms or run.eager.is_hot:
-        return
-    turning = [row for row in traced.ran("Transpose") if _moves_channels(traced, row)]
-    if len(turning) < 2 or not _meets_convolution(traced, set(turning)):
-        return
-    ops = SpentOps(run.computing, "transpose", traced.runs(turning))
-    if ops.part.ratio < MEDIUM_GAIN:
-        return
-    yield ops.advise(
-        "turned_images",
-        f"{amount(ops.n_per_step)} transpositions a step{ops.where} turn images between channels first and channels last around "
-        f"convolutions: {ops.part}.",
-        fix=Fix(
-            "Have images as channels last from the input on: turn the data once, before the training "
-            '(tf.transpose(x, [0, 2, 3, 1])), and no image in the model; layers take data_format="channels_last".'
-        ),
-        gain_ratio=ops.part.ratio,
-        transposes_per_step=ops.n_per_step,
-        estimate="the transpositions; ops on both sides of one can be fused without it",
-    )
-
-
-def _moves_channels(traced: TracedOps, row: int) -> bool:
-    """Whether a transposition moves the last dimension of images to the second place, or back."""
-    before = next(iter(traced.input_shapes(row)), None)
-    after = next(iter(traced.output_shapes(row)), None)
-    if not before or not after or len(before) not in (3, 4, 5) or before == after:
-        return False
-    first, last = before[:1] + before[-1:] + before[1:-1], before[:1] + before[2:] + before[1:2]
-    return after in (first, last)
-
-
-def _meets_convolution(traced: TracedOps, turning: set[int]) -> bool:
-    """Whether a convolution reads what one of them makes."""
-    kinds = traced.type[traced.type.str.contains("Conv[23]D|MaxPool|AvgPool", case=False)]
-    ran = set(np.unique(traced.row).tolist())
-    return any(traced.behind(row, 0) in turning for row in kinds.index.tolist() if row in ran)
