@@ -23,14 +23,12 @@ from .causes import (
     InputWait,
     OutsideWork,
     ShuffleFill,
-    TaskWork,
     TracedOps,
     device_waits,
     input_wait,
     new_iterators,
     outside_work,
     shuffle_fill_of,
-    task_work,
     traced_ops,
 )
 from .claims import Claims
@@ -226,11 +224,6 @@ class Run(RunFacts):
         if results.steps.frame["host"].nunique() > 1:
             return ()
         return outside_work(self.trace, results.source_map, results.coverage, results.steps.frame, results.is_averaged)
-
-    @cached_property
-    def tasks(self) -> TaskWork:
-        """What each task of a distributed training does."""
-        return task_work(self)
 
 
 def event_names(run: RunFacts, rows: Int64) -> tuple[str, ...]:
