@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .analysis.watching.anomalies import AnomalyFinder
+from .analysis.watching.anomalies import Anomaly, AnomalyFinder
 from .analysis.watching.outcome import StepBins
-from .analysis.watching.words import Anomaly
+from .capture.bounds import FEWEST_PIECES, n_pieces_of_code
 from .capture.keras import CapturingCallback, OwnMarksPatch
 from .capture.record import CaptureOptions
 from .capture.session import Capture
@@ -33,7 +33,7 @@ from .profiles import Profile
 from .progress import StatusLine, status_line
 from .read.steps_file import FOLDER
 from .show.library import kernel_shell
-from .trace.capture_facts import VALIDATION, Steps, trained
+from .trace.capture_facts import COMPILED, VALIDATION, XLA_COMPILED, Steps, trained
 from .watching_state import (
     N_LATEST,
     Borders,
@@ -72,6 +72,8 @@ LEAD = 2
 """Steps between a window's begin and its aim, as the first step of a capture counts as warming up."""
 LONG_RATIO, LONG_S = 3.0, 0.05
 """A step is looked at while it runs after so many times the usual and so long."""
+_COMPILE_S = 0.25
+"""A step that is longer may have been compiled, before it is known what is usual."""
 TRIGGER = "capture"
 """A file of this name in the folder asks for a window of as many steps as it says."""
 
@@ -590,6 +592,8 @@ class WatchLoop:
         self._validated: Steps | None = None
         """The first and the last step of the current or last validation."""
         self._slow_step = -1
+        self._n_pieces: int | None = None
+        """Of compiled code, when a step was long."""
         self._failed: set[str] = set()
         self._long_ns = math.inf
         self._over = threading.Lock()
@@ -660,6 +664,7 @@ class WatchLoop:
         for ns, n_bytes in self.feed.recorder.take_memory():
             self.finder.add_memory(ns, n_bytes)
         if len(steps):
+            self._note_compiling(steps)
             self.writer.add_steps(steps)
             self.bins.add(steps)
             self._note_borders(steps)
@@ -670,6 +675,17 @@ class WatchLoop:
             self.finder.add_steps(steps)  # last: it makes more of them than the others
         for end in self.feed.recorder.take_epochs():
             self.event("epoch_end", at_ns=end.at_ns, epoch=end.epoch, seconds=end.seconds, values=end.values)
+
+    def _note_compiling(self, steps: Steps) -> None:
+        """Find the long steps in which XLA compiled without tracing: code is new in the process."""
+        is_traced = steps["flags"] & COMPILED != 0
+        is_long = (1e3 * steps["duration_us"] > min(self._long_ns, 1e9 * _COMPILE_S)) & ~is_traced
+        if not (is_long.any() or is_traced.any() or self._n_pieces is None):
+            return
+        n_pieces, before = n_pieces_of_code(), self._n_pieces
+        self._n_pieces = n_pieces
+        if before is not None and n_pieces - before >= FEWEST_PIECES and not is_traced.any():
+            steps["flags"][is_long] |= XLA_COMPILED
 
     def _take_sample(self, **_: object) -> None:
         row = self.machine.take()

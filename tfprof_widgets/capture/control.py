@@ -10,10 +10,11 @@ from typing import Any, Protocol
 
 from ..errors import CaptureError
 from ..trace.capture_facts import unrecorded_notice
-from .bounds import BoundKind, BoundWatch, FileRate
+from .bounds import MEMORY_SHARE, BoundKind, BoundWatch, FileRate
+from .machine import free_memory_bytes, rss_reader
 from .record import MOST_LATEST, CaptureOptions, Phase, StepTimes
 from .steps import OpenStep
-from .windows import WindowKeeper, bound_text, run_shielded
+from .windows import WindowKeeper, bound_text, memory_notice, run_shielded
 
 STEP_GRACE_S = 1.0
 """How long a bound waits for the step in progress: a step cut by the end of its session is lost."""
@@ -62,6 +63,7 @@ class WindowControl:
         self.open_steps: set[OpenStep] = set()
         self._pending: BoundKind | None = None
         self._file_rate = FileRate()
+        self._memory_share = MEMORY_SHARE
         self._is_over = False
 
     def open_first(self) -> None:
@@ -205,6 +207,8 @@ class WindowControl:
             seconds=self._options.seconds_bound - self.keeper.open_seconds,
             n_bytes=self._options.bytes_bound - self.keeper.n_bytes,
             rate=self._file_rate,
+            memory_bytes=self._memory_share * free_memory_bytes(),
+            read_rss=rss_reader(),
         )
         self.keeper.watch.start()
 
@@ -227,13 +231,17 @@ class WindowControl:
                 self._file_rate = watch.learn(window.n_bytes)
             if window is None:
                 self.bound = ""
+            elif pending == "memory" and watch is not None and self.selection is not None:
+                self._memory_share /= 2  # windows that may still come are shorter
+                self.keeper.tell(memory_notice(watch.held_bytes, watch.memory_bytes, window.n_steps))
             elif pending == "bytes" and self.keeper.n_bytes < WRONG_ESTIMATE_RATIO * self._options.bytes_bound:
                 # The program's own data had grown, not the profiler's: go on in a next window. Within a step too: its marker
                 # is lost, but it may be the one that fails.
                 if self.selection is None or any(step.is_selectable for step in self.open_steps):
                     self._open_or_tell()
             elif pending is not None or self.keeper.n_bytes >= self._options.bytes_bound:
-                self.bound = bound_text(pending or "bytes", self._options, self.keeper)
+                held_bytes = 0.0 if watch is None else watch.held_bytes
+                self.bound = bound_text(pending or "bytes", self._options, self.keeper, held_bytes=held_bytes)
 
 
 @dataclass(frozen=True)

@@ -199,6 +199,8 @@ AFTER_WINDOW = 4
 """The step paid for the files of a window."""
 COMPILED = 8
 """TensorFlow traced a function in the step."""
+XLA_COMPILED = 16
+"""XLA compiled one without tracing it: for another shape."""
 
 SAMPLE_COLUMNS: tuple[str, ...] = (
     *("time_ns", "cpu_pct", "process_cpu_pct", "rss_bytes", "tf_bytes", "gpu_pct", "gpu_memory_bytes"),
