@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from .capture.machine import MachineRows
     from .capture.program.captured import CapturedProgram
     from .capture.record import CaptureRecord, Detail, Outcome, Window
-    from .capture.step_rows import StepFeed
+    from .capture.step_rows import StepRecorder
     from .read.steps_file import WatchWriter
     from .show.live import LiveView
     from .trace.capture_facts import WatchLog
@@ -249,7 +249,7 @@ class Watch(WatchedRun):
         from .capture.machine import MachineRows
         from .capture.record import CaptureOptions
         from .capture.session import Capture
-        from .capture.step_rows import StepFeed, StepRecorder
+        from .capture.step_rows import StepRecorder
         from .read.steps_file import WINDOWS, WatchWriter
         from .trace.scratch import make_folder, remove_folder
 
@@ -259,8 +259,7 @@ class Watch(WatchedRun):
         else:
             folder = free_folder(Path(self._options.logdir).expanduser().absolute(), time.time_ns())
         machine = MachineRows()
-        recorder = StepRecorder(machine.memory)
-        feed = StepFeed(recorder)
+        recorder = StepRecorder(machine.memory, is_watched=True)
         n_windows = self._plan.max_windows + 50
         options = CaptureOptions(
             steps=self._plan,
@@ -271,9 +270,9 @@ class Watch(WatchedRun):
             max_bytes=MAX_BYTES * n_windows,
             command="watch",
         )
-        self._capture = Capture(options, listener=recorder, on_window=self._take_window, **parts)
-        self._reader = WindowReader(feed, machine, self._push, makes_dashboards=kernel_shell() is not None)
-        self._loop = WatchLoop(feed, self._plan, machine, WatchWriter(folder), finds_windows=self._options.windows)
+        self._capture = Capture(options, recorder=recorder, on_window=self._take_window, **parts)
+        self._reader = WindowReader(recorder, machine, self._push, makes_dashboards=kernel_shell() is not None)
+        self._loop = WatchLoop(recorder, self._plan, machine, WatchWriter(folder), finds_windows=self._options.windows)
         self._loop.on_tick = self._tick
         self._line = line
         self._capture.start()
@@ -503,11 +502,11 @@ class WindowReader:
     """Takes windows from the thread that trains, and reads one after the other."""
 
     def __init__(
-        self, feed: StepFeed, machine: MachineRows, on_read: Callable[[], None], *, makes_dashboards: bool
+        self, recorder: StepRecorder, machine: MachineRows, on_read: Callable[[], None], *, makes_dashboards: bool
     ) -> None:
         """`on_read` is called after each window, on the thread that reads."""
         self.windows: list[WatchedWindow] = []
-        self._feed, self._machine, self._makes_dashboards = feed, machine, makes_dashboards
+        self._recorder, self._machine, self._makes_dashboards = recorder, machine, makes_dashboards
         self._on_read = on_read
         self._waiting: queue.SimpleQueue[tuple[WatchedWindow, CapturedProgram] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="tfprof-watch-windows", daemon=True)
@@ -533,7 +532,7 @@ class WindowReader:
         while (taken := self._waiting.get()) is not None:
             found, program = taken
             try:
-                with self._feed.disturbing():
+                with self._recorder.disturbing():
                     program.write()
                     advice = next((one for one in found.profile.advice if one.severity in ("medium", "high")), None)
                     found.words = found.profile.overview.verdict if advice is None else advice.title
@@ -574,10 +573,16 @@ def window_head(found: WatchedWindow) -> dict[str, Any]:
 
 class WatchLoop:
     def __init__(
-        self, feed: StepFeed, plan: WindowPlan, machine: MachineRows, writer: WatchWriter, *, finds_windows: bool
+        self,
+        recorder: StepRecorder,
+        plan: WindowPlan,
+        machine: MachineRows,
+        writer: WatchWriter,
+        *,
+        finds_windows: bool,
     ) -> None:
         """`plan` takes wishes for windows; `finds_windows` says whether an anomaly may ask for one."""
-        self.feed, self.plan, self.machine, self.writer = feed, plan, machine, writer
+        self.recorder, self.plan, self.machine, self.writer = recorder, plan, machine, writer
         self.started_ns = time.time_ns()
         self.bins = StepBins(started_ns=self.started_ns, reread=writer.read_steps)
         self.samples = SampleBins()
@@ -626,19 +631,19 @@ class WatchLoop:
             with contextlib.suppress(Exception):
                 self._look()
             now_s = time.monotonic()
-            if now_s >= due_s or (now_s >= early_s and self.feed.recorder.n_waiting >= MAX_UNREAD):
+            if now_s >= due_s or (now_s >= early_s and self.recorder.n_waiting >= MAX_UNREAD):
                 used_s = time.thread_time()
                 self._take(is_last=False)
                 used_s, now_s = time.thread_time() - used_s, time.monotonic()
                 # 0.4 % of a core where a take costs 1 ms, 1 % where it costs 4 ms: steps may wait for Python's lock meanwhile.
                 due_s = now_s + min(max(TAKE_S, 250 * used_s), MAX_TAKE_S)
                 early_s = now_s + 100 * used_s
-            elif self.feed.recorder.n_waiting >= MAX_UNREAD:
-                self.feed.ask()
+            elif self.recorder.n_waiting >= MAX_UNREAD:
+                self.recorder.ask()
         self._take(is_last=True)
 
     def _look(self) -> None:
-        current = self.feed.recorder.current
+        current = self.recorder.current
         if current is None:
             return
         number, thread_id, age_ns = current
@@ -660,8 +665,8 @@ class WatchLoop:
                 self._failed.add(part.__name__)
 
     def _take_steps(self, *, is_last: bool) -> None:
-        steps = self.feed.take(is_last=is_last)
-        for ns, n_bytes in self.feed.recorder.take_memory():
+        steps = self.recorder.take(is_last=is_last)
+        for ns, n_bytes in self.recorder.take_memory():
             self.finder.add_memory(ns, n_bytes)
         if len(steps):
             self._note_compiling(steps)
@@ -673,7 +678,7 @@ class WatchLoop:
                 usual_ns = 1e3 * float(np.median(self.last["duration_us"][-N_LATEST:]))
                 self._long_ns = max(LONG_RATIO * usual_ns, 1e9 * LONG_S)
             self.finder.add_steps(steps)  # last: it makes more of them than the others
-        for end in self.feed.recorder.take_epochs():
+        for end in self.recorder.take_epochs():
             self.event("epoch_end", at_ns=end.at_ns, epoch=end.epoch, seconds=end.seconds, values=end.values)
 
     def _note_compiling(self, steps: Steps) -> None:

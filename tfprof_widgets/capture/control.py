@@ -6,13 +6,13 @@ import threading
 import time
 import weakref
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from ..errors import CaptureError
 from ..trace.capture_facts import unrecorded_notice
 from .bounds import MEMORY_SHARE, BoundKind, BoundWatch, FileRate
 from .machine import free_memory_bytes, rss_reader
-from .record import MOST_LATEST, CaptureOptions, Phase, StepTimes
+from .record import CaptureOptions
+from .step_rows import StepRecorder
 from .steps import OpenStep
 from .windows import WindowKeeper, bound_text, memory_notice, run_shielded
 
@@ -25,36 +25,15 @@ WRONG_ESTIMATE_RATIO = 0.75
 """A window whose file stays below this share of the bound was stopped by a wrong estimate."""
 
 
-class StepListener(Protocol):
-    """Called at each step, on its thread, at that step's cost."""
-
-    def began(self, step: OpenStep) -> None:
-        """A step began, which may turn out to be none."""
-
-    def ended(self, step: OpenStep, elapsed_ns: int, phase: Phase) -> None:
-        """A step ended after so long."""
-
-    def note_logs(self, number: int, logs: Any) -> None:
-        """Take Keras' values of a step, by its number, on any thread."""
-
-    def let_go(self, iterator: Any) -> None:
-        """An iterator of tf.data has given the last batches of an epoch; it lives as long as it is held."""
-
-    def note_epoch(self, epoch: int, logs: Any) -> None:
-        """An epoch of Keras ended with these logs, before other callbacks hear of it; None: what follows its end is over."""
-
-
 class WindowControl:
     """Decides for one running capture. Sessions open and close under a lock and under a shield against Ctrl-C."""
 
-    def __init__(self, options: CaptureOptions, keeper: WindowKeeper, listeners: tuple[StepListener, ...] = ()) -> None:
+    def __init__(self, options: CaptureOptions, keeper: WindowKeeper, recorder: StepRecorder) -> None:
         self._options = options
-        self.listeners = listeners
+        self.recorder = recorder
         self.keeper = keeper
         self.n_steps = 0
         """Batches that the program marked, captured or not."""
-        self.step_times = StepTimes()
-        """Of all steps, captured or not."""
         self.bound: str | None = None
         """The text of the bound that ended the capture; "" after a failure, None while windows may open."""
         self.selection = options.selection()
@@ -91,8 +70,7 @@ class WindowControl:
 
     def add(self, step: OpenStep) -> None:
         self.open_steps.add(step)
-        for listener in self.listeners:
-            listener.began(step)
+        self.recorder.began(step)
         if self.keeper.watch is not None:
             self.keeper.watch.await_step()
 
@@ -120,16 +98,12 @@ class WindowControl:
             step.close()
         self.open_steps.discard(step)
         keeper = self.keeper
+        step.elapsed_ns = elapsed_ns
         # No window has been closed for its sake yet.
-        phase: Phase = "before" if not keeper.n_opened else "after" if step.window_id is None else "during"
+        step.phase = "before" if not keeper.n_opened else "after" if step.window_id is None else "during"
         if step.n_opened != keeper.n_opened or step.window_id != keeper.open_id:
-            phase = "cut"
-        times = self.step_times
-        times.latest.append((step.number, step.name, step.start_ns, elapsed_ns, phase))
-        if len(times.latest) >= MOST_LATEST:
-            times.sort_in()
-        for listener in self.listeners:
-            listener.ended(step, elapsed_ns, phase)
+            step.phase = "cut"
+        self.recorder.ended(step)
         if keeper.watch is not None:
             keeper.watch.count_step()
         if step.is_selectable:
@@ -162,7 +136,7 @@ class WindowControl:
     def end(self) -> None:
         """Close the open window for good."""
         with self._lock:
-            self._is_over = True  # steps of other threads in progress end later, and listeners are told of them
+            self._is_over = True  # steps of other threads in progress end later
             self._close(self.keeper.open_id)
 
     def disown(self) -> None:
