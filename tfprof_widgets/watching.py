@@ -25,8 +25,9 @@ from .analysis.watching.outcome import StepBins
 from .capture.bounds import FEWEST_PIECES, n_pieces_of_code
 from .capture.keras import CapturingCallback, OwnMarksPatch
 from .capture.record import CaptureOptions
+from .capture.selection import DEFAULT_STEPS, DEFAULT_WINDOWS, OddPolicy
 from .capture.session import Capture
-from .capture.step_rows import DEFAULT_STEPS, DEFAULT_WINDOWS, WindowPlan, place_of
+from .capture.step_rows import place_of
 from .errors import CaptureError
 from .loading import WatchedRun
 from .profiles import Profile
@@ -149,8 +150,8 @@ class WatchOptions:
         self.plan()
         CaptureOptions(detail=self.detail, logdir=self.logdir)
 
-    def plan(self) -> WindowPlan:
-        return WindowPlan(
+    def plan(self) -> OddPolicy:
+        return OddPolicy(
             every=self.every, every_seconds=self.every_seconds, n_steps=self.window_steps, max_windows=self.max_windows
         )
 
@@ -575,7 +576,7 @@ class WatchLoop:
     def __init__(
         self,
         recorder: StepRecorder,
-        plan: WindowPlan,
+        plan: OddPolicy,
         machine: MachineRows,
         writer: WatchWriter,
         *,

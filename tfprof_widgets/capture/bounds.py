@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import FrameType
-from typing import Any, Literal
+from typing import Literal
 
 from .program.frames import frames_outwards, running_frames
 
@@ -56,18 +56,25 @@ def traced_us() -> int | None:
     """How long TensorFlow has traced functions in this process, in us, by its own counter; None without one."""
     if "tensorflow" not in sys.modules:
         return 0
-    counter = _tracing_counter()
-    return None if counter is None else counter.value()
+    return _tracing_counter()()
 
 
 @functools.cache
-def _tracing_counter() -> Any:
+def _tracing_counter() -> Callable[[], int | None]:
+    """Reads the counter, in one call of C++ where that is possible: each step does."""
     try:
         from tensorflow.python.eager.polymorphic_function import tracing_compilation
 
-        return tracing_compilation._graph_building_time_counter.get_cell()
+        cell = tracing_compilation._graph_building_time_counter.get_cell()
     except (ImportError, AttributeError):
-        return None
+        return lambda: None
+    try:
+        from tensorflow.python import pywrap_tfe
+
+        return functools.partial(pywrap_tfe.TFE_MonitoringCounterCellValue, cell._cell)
+    except (ImportError, AttributeError):
+        value: Callable[[], int] = cell.value
+        return value
 
 
 _COMPILED_CODE = re.compile(rb" r.xp 00000000 00:00 0 *$", re.MULTILINE)

@@ -41,7 +41,7 @@ from .folders import free_text, without_profiler_lines
 from .machine import DEFAULT_HZ, MAX_HZ, MIN_HZ
 from .program.captured import CapturedProgram
 from .program.frames import is_user_file, title_of
-from .selection import Selection, Steps, make_selection, require_positive
+from .selection import Steps, WindowPolicy, make_selection, require_positive
 
 _logger = logging.getLogger(__name__)
 
@@ -210,8 +210,8 @@ DEFAULT_MAX_BYTES = 32 * 2**20
 class CaptureOptions:
     """What a capture is asked to do, all optional; a bad argument is a `TypeError` or `ValueError` that says what to give."""
 
-    steps: Steps | None = None
-    """A range, an iterable of ints, or a callable of the step number; None for all."""
+    steps: Steps | WindowPolicy | None = None
+    """A range, an iterable of ints, a callable of the step number, or a policy; None for all."""
     every: int | None = None
     """Capture every step whose number is a multiple of this."""
     every_seconds: float | None = None
@@ -260,7 +260,7 @@ class CaptureOptions:
             return DEFAULT_HZ if self.system else 0.0
         return float(self.system)
 
-    def selection(self) -> Selection | None:
+    def selection(self) -> WindowPolicy | None:
         """Return which steps are wanted; None means everything from start to stop."""
         return make_selection(steps=self.steps, every=self.every, every_seconds=self.every_seconds)
 
