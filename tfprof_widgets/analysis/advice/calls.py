@@ -32,7 +32,7 @@ from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS, kinds_of
 from .facts import OP_OVERHEAD_MS, StepPart
 from .input_rules import works_ahead
-from .python_work import MIN_CALLS, ONE_BATCH, CodeLine, top_line
+from .python_work import CALL_MS, MIN_CALLS, ONE_BATCH, CodeLine, top_line
 from .run import FIXED, QUICK, fewer_calls
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def retracing(run: Run) -> Iterator[Advice]:
             view="timeline",
         ),
         gain_ratio=tracing.ratio,
-        claim=Claim(spans=traced.spans),
+        claim=Claim(spans=run.when(traced.event)),
     )
 
 
@@ -183,15 +183,12 @@ def _one_graph(run: Run, cause: TraceCause, name: str) -> Fix:
     explains=("few_blocks", "idle_border", "launch_bound", "memory_headroom", "small_batch", "unfused_optimizer"),
 )
 def eager_hot_loop(run: Run) -> Iterator[Advice]:
-    """The steps run op by op from Python; gain: of a usual step what is neither waiting for data, tracing nor the ops themselves,
-    by medians, which few stalls do not lengthen."""
+    """The steps run op by op from Python; gain: what lies outside of the ops, but for waiting and tracing."""
     steps, eager = run.steps, run.eager
     if len(steps) < MIN_STEPS or not eager.is_hot or (run.calls.n_functions and not steps.has_device):
         return
-    owned_ms = steps.category_ms("input") + run.traced.cost_ms
-    python = steps.part("python", max(float((steps.time_ms - owned_ms).mean()) - eager.op_ms, 0.0))
-    gain = steps.usual_ratio(max(steps.usual_ms(owned_ms) - eager.op_ms, 0.0), owned_ms)
-    if gain < MEDIUM_GAIN:
+    python, claim = run.free("python", "eager_hot_loop", run.ran(CALL_MS), is_outside=True)
+    if python.ratio < MEDIUM_GAIN:
         return
     line = top_line(run.trace, run.results.source_map, steps.pieces)
     in_fit = run.is_keras_loop or (line is not None and ".train_on_batch(" in line.code)
@@ -212,7 +209,8 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
         },
         fix=_as_graph(in_fit=in_fit, has_function=has_function, line=line),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=run.known(*top)),
-        gain_ratio=gain,
+        gain_ratio=python.ratio,
+        claim=claim,
     )
 
 
@@ -367,11 +365,7 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
             "that change, a pipeline (tf.data.Dataset.from_tensor_slices, with .prefetch) makes tensors ahead of "
             "the training."
         ),
-        claim=Claim(
-            spans=steps.spans(
-                calls.converting, run.trace.start_ps[calls.conversions], run.trace.ends(calls.conversions)
-            )
-        ),
+        claim=Claim(spans=run.when(calls.conversions)),
         selection=steps.usual(calls.converted_ms, view="source_view" if line else "timeline"),
         gain_ratio=part.ratio,
     )
@@ -381,14 +375,16 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
     "Call these ops in a tf.function", claims=("dispatch", "kernel_launch", "host_compute"), explains=("small_batch",)
 )
 def eager_ops(run: Run) -> Iterator[Advice]:
-    """Beside a function, the steps call ops one by one; gain: what is neither waiting for data, tracing, the graph, converting
-    arrays nor these ops."""
+    """Beside a function, the steps call ops one by one; gain: what lies outside of the function's graph, these ops and long
+    stretches of Python without any, but for waiting and tracing."""
     steps, eager, calls = run.steps, run.eager, run.calls
     if len(steps) < MIN_STEPS or run.is_keras_loop or (eager.is_hot and steps.has_device):
         return
     if not calls.n_functions or calls.n_ops < MIN_CALLS:
         return
-    python = run.steps.part("python", float(np.median(outside_ms(run))) - eager.op_ms)
+    spans = run.ran(CALL_MS).and_also(run.when(calls.runs))
+    spans = spans.and_also(run.gap.spans(steps)) if run.gap.is_long else spans
+    python, claim = run.free("python", "eager_ops", spans, is_outside=True)
     if python.ratio < MEDIUM_GAIN:
         return
     line = _line_in(run, calls.ops)
@@ -403,6 +399,7 @@ def eager_ops(run: Run) -> Iterator[Advice]:
         fix=Fix(f"Call them in a tf.function, metrics too: the step's, or one of their own. {PYTHON_STAYS}"),
         selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
         gain_ratio=python.ratio,
+        claim=claim,
     )
 
 
@@ -412,7 +409,7 @@ def many_calls(run: Run) -> Iterator[Advice]:
     steps, calls = run.steps, run.calls
     if not _is_mostly_calls(run) or calls.n_functions < MANY_FUNCTIONS:
         return
-    python = run.steps.part("python", _eager_own_ms(run) - _running_ms(run))
+    python, claim = run.free("python", "many_calls", run.ran(least_ms=OP_OVERHEAD_MS), is_outside=True)
     line = _line_in(run, calls.functions)
     yield advise(
         "many_calls",
@@ -427,6 +424,7 @@ def many_calls(run: Run) -> Iterator[Advice]:
         ),
         selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
         gain_ratio=python.ratio,
+        claim=claim,
     )
 
 
@@ -441,7 +439,7 @@ def step_overhead(run: Run) -> Iterator[Advice]:
     steps, calls = run.steps, run.calls
     if not 0 < calls.n_functions < MANY_FUNCTIONS or not _is_mostly_calls(run) or has_tiny_batch(run):
         return
-    python = run.steps.part("python", _eager_own_ms(run) - _running_ms(run))
+    python, claim = run.free("python", "step_overhead", run.ran(least_ms=OP_OVERHEAD_MS), is_outside=True)
     yield advise(
         "step_overhead",
         f"Python around a step{of_batches(run)}, calling its function and the runtime around ops take {python}, the same for "
@@ -451,6 +449,7 @@ def step_overhead(run: Run) -> Iterator[Advice]:
         fix=fewer_calls(run),
         selection=steps.usual(steps.time_ms, view="timeline"),
         gain_ratio=python.ratio,
+        claim=claim,
     )
 
 

@@ -450,7 +450,6 @@ class TracedCalls:
     """Of each its step."""
     cost_ms: Float64
     """For each step what it compiles in these calls, by its categories."""
-    spans: Spans
 
 
 def traced_calls(trace: Trace, entry: Int32, steps: StepFacts) -> TracedCalls:
@@ -461,8 +460,7 @@ def traced_calls(trace: Trace, entry: Int32, steps: StepFacts) -> TracedCalls:
     start, own = pieces["start_ps"].to_numpy(np.int64), steps.entry_of[pieces["step"].to_numpy(np.int64)]
     calls = Stretches.of(trace.start_ps[rows], trace.ends(rows))
     within = calls.within(start, start + pieces["duration_ps"].to_numpy(np.int64)) * np.isin(own, entry[rows])
-    spans = steps.spans(entry[rows], trace.start_ps[rows], trace.ends(rows))
-    return TracedCalls(rows, names, entry[rows], sum_by(own, within, len(steps)) / PS_PER_MS, spans)
+    return TracedCalls(rows, names, entry[rows], sum_by(own, within, len(steps)) / PS_PER_MS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -534,14 +532,14 @@ class StepCalls:
     """How many in a usual step."""
     function_ms: Float64
     """How long their graphs run."""
+    runs: Int64
+    """The events that run these."""
     converted_ms: Float64
     """How long large arrays take to become tensors."""
     converted_bytes: float
     """Bytes of them a step; 0 where nothing tells."""
     conversions: Int64
     """The events that convert them."""
-    converting: Int64
-    """Of each its step."""
     ops: Int64
     """The events that call ops outside of functions, but for reading variables."""
     n_ops: float
@@ -570,7 +568,7 @@ def step_calls(trace: Trace, entry: Int32, n_steps: int) -> StepCalls:
         converted_ms=sum_by(entry[rows], own, n_steps) / PS_PER_MS,
         converted_bytes=float(conversions.n_bytes[is_large].sum()) / max(n_steps, 1),
         conversions=rows,
-        converting=entry[rows].astype(np.int64),
+        runs=runs,
         ops=ops,
         n_ops=_usual(entry[ops], n_steps),
     )

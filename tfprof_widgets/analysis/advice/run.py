@@ -11,11 +11,12 @@ import numpy as np
 
 from ...trace.arrays import Bool, Float64, Int64
 from ...trace.source_map import SourceMap
-from ..card import Fix, Spans, is_of_model, line_text, named, one_line, only_call, place_of, rewritten
+from ..card import Claim, Fix, Spans, is_of_model, line_text, named, one_line, only_call, place_of, rewritten
 from ..common import PS_PER_MS
+from ..layers.layers import OPTIMIZER
 from ..places import FrameTable, frame_places
 from ..steps.owners import CATEGORIES
-from ..steps.spans import MIN_STEPS, SpanType, on_stream
+from ..steps.spans import MIN_STEPS, SpanType, kinds_of, on_stream
 from ..steps.steps import fetches_in_a_loop
 from .causes import (
     DeviceWaits,
@@ -34,7 +35,7 @@ from .causes import (
 )
 from .claims import Claims
 from .computing import Computing
-from .facts import RunFacts
+from .facts import RunFacts, StepPart
 from .python_work import (
     CalledWork,
     CallGaps,
@@ -67,6 +68,28 @@ class Run(RunFacts):
     def claims(self) -> Claims:
         """What of the steps' time no advice speaks of yet."""
         return Claims(self.facts.attribution, self.steps, self.with_compiling.steps)
+
+    def ran(self, overhead_ms: float = 0.0, least_ms: float = 0.0, *, of_model: bool = False) -> Spans:
+        """When ops ran on the host in the averaged steps, without what calling each takes, and at least so long."""
+        rows = self.facts.attribution
+        is_run = (rows.op >= 0) & ~rows.is_wait & (rows.category == CATEGORIES.index("host_compute"))
+        if of_model:
+            grows = (self.results.layers.op_phase != OPTIMIZER) & ~self.results.op_scopes.is_input
+            is_run &= np.append(grows, False)[rows.op]
+        own = np.flatnonzero(is_run & (self.steps.entry_of[rows.step] >= 0))
+        begin = rows.start_ps[own] + round(overhead_ms * PS_PER_MS)
+        until = np.maximum(rows.end_ps[own], rows.start_ps[own] + round(least_ms * PS_PER_MS))
+        is_long = until > begin
+        return Spans(rows.step[own][is_long], begin[is_long], until[is_long])
+
+    def when(self, events: Int64) -> Spans:
+        """When some events of averaged steps ran."""
+        return self.steps.spans(self.entry[events], self.trace.start_ps[events], self.trace.ends(events))
+
+    def free(self, name: str, rule: str, spans: Spans, *, is_outside: bool = False) -> tuple[StepPart, Claim]:
+        """What of the mean step lies in some spans, or outside of them, in the categories of a rule and with no advice yet."""
+        ms, claim = self.claims.free(rule, spans, is_outside=is_outside)
+        return self.steps.part(name, float(ms.mean())), claim
 
     @cached_property
     def is_launch(self) -> Bool:
@@ -298,10 +321,14 @@ FIXED = 0.5
 """From this share of the step time on, twice the batch is worth a third more samples a second."""
 QUICK = 0.1
 """The quickest tenth of the steps shows what is the program's: a busy machine makes steps longer, the ops in them hardly."""
-LARGER_BATCH = (
-    "Try a larger batch, such as 8 times as many samples: an epoch then has fewer, larger updates, which changes "
-    "the training (the learning rate may have to follow)."
-)
+
+
+def larger_batch(run: Run, factor: int = 8) -> str:
+    """What to try, and what it changes: nothing where Keras only predicts or evaluates."""
+    words = f"Try a larger batch, such as {factor} times as many samples"
+    if {*kinds_of(run.steps.frame["name"])} <= {"predict", "test"}:
+        return f"{words}: the results are the same."
+    return f"{words}: an epoch then has fewer, larger updates, which changes the training (the learning rate may have to follow)."
 
 
 def several_in_one_call(run: Run) -> Fix | None:
@@ -322,7 +349,7 @@ def several_in_one_call(run: Run) -> Fix | None:
 def fewer_calls(run: Run) -> Fix:
     """Less of what is the same for any batch: several steps in one call, or larger ones."""
     several = several_in_one_call(run)
-    return several.also(LARGER_BATCH) if several else Fix(LARGER_BATCH)
+    return several.also(larger_batch(run)) if several else Fix(larger_batch(run))
 
 
 def compiled(run: Run, into: str = "fewer, larger kernels") -> Fix:

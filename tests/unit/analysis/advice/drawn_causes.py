@@ -61,7 +61,8 @@ def _traced() -> Analysis:
 
 def _eager() -> Analysis:
     around = [("EagerExecute", start - 5, us + 10) for _, start, us in _EAGER]
-    return run(*around, *_EAGER, stats={"EagerExecute": {"is_func": 0}})
+    kernels = [("KernelAndDeviceOp::Run", start + 1, us - 2) for _, start, us in _EAGER]
+    return run(*around, *_EAGER, *kernels, stats={"EagerExecute": {"is_func": 0}})
 
 
 def _leak() -> Analysis:

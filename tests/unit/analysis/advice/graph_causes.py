@@ -88,6 +88,7 @@ def eager_calls(n: int, us: float, start: float) -> list[tuple[str, float, float
         for one in (
             (f"EagerExecute{OF_OP}", start + i * us - 2, us / 2 + 4),
             (f"EagerLocalExecute: {('Mul', 'Sum')[i % 2]}", start + i * us, us / 2),
+            ("KernelAndDeviceOp::Run", start + i * us + 1, us / 2 - 2),
             ("KernelAndDeviceFunc::Run", start + i * us + 1, us / 2 - 2),
         )
     ]

@@ -21,6 +21,7 @@ TEXT = f"model.fit(dataset)\n{HOOK}\n    draw(batch)\n"
 def run(
     *parts: tuple[str, float, float],
     n_steps: int = 10,
+    kind: str = "train",
     step_us: float = STEP_US,
     only: Callable[[int], bool] = lambda _: True,
     extra: Sequence[tuple[str, float, float]] = (),
@@ -33,7 +34,7 @@ def run(
     at = 0.0
     for i in range(n_steps):
         us = step_us + (longer if only(i) else 0)
-        events.append(event("train", at, us, _r=1, step_num=i))
+        events.append(event(kind, at, us, _r=1, step_num=i))
         for name, start, duration in (*parts, *(extra if only(i) else ())):
             events.append(event(name, at + start, duration, stats=(stats or {}).get(name, {})))
         at += us
@@ -365,6 +366,9 @@ def test_steps_of_short_ops_are_a_small_batch() -> None:
     assert advice.evidence["ops_per_step"] == 45
     assert "8 times as many samples" in str(advice.fix)
     assert "steps_per_execution" not in str(advice.fix)  # Keras does not call these steps
+    assert "fewer, larger updates" in str(advice.fix)
+    predicted = only(run(*short, step_us=1_000, n_steps=40, kind="predict"))
+    assert "the results are the same" in str(predicted.fix)
 
 
 def test_a_layer_that_runs_most_of_the_short_ops_is_named_and_fewer_calls_are_no_remedy_for_ops_of_one() -> None:
@@ -372,7 +376,7 @@ def test_a_layer_that_runs_most_of_the_short_ops_is_named_and_fewer_calls_are_no
     short = [(f"net/times/MatMul_{i}:MatMul", 20 * i + 5, 5.0) for i in range(45)]
     advice = only(run(*called, *short, step_us=1_000, n_steps=40))
     assert advice.rule == "small_batch"
-    assert "on average, most of net/times, their scheduling" in advice.title
+    assert "on average, most of them in net/times, their scheduling" in advice.title
     assert "in one call" not in advice.fix.words
 
 
