@@ -585,7 +585,7 @@ class WatchLoop:
         """`plan` takes wishes for windows; `finds_windows` says whether an anomaly may ask for one."""
         self.recorder, self.plan, self.machine, self.writer = recorder, plan, machine, writer
         self.started_ns = time.time_ns()
-        self.bins = StepBins(started_ns=self.started_ns, reread=writer.read_steps)
+        self.bins = StepBins(started_ns=self.started_ns)
         self.samples = SampleBins()
         self.finder = AnomalyFinder(n_cores=os.cpu_count() or 0)
         self.borders = Borders()

@@ -219,7 +219,7 @@ def interrupts_put_off() -> Iterator[None]:
         handler(signal.SIGINT, None)
 
 
-_OF_FREE = f"{MEMORY_SHARE:.0%} of what was free"
+_OF_FREE = f"{100 * MEMORY_SHARE:.0f} % of what was free"
 
 
 def memory_notice(held_bytes: float, most_bytes: float, n_steps: int) -> str:
