@@ -106,6 +106,7 @@ class OddPolicy(WindowPolicy):
         self.why = ""
         """Of the window that is open, or was the last one."""
         self._every, self._seconds = every, every_seconds
+        self._is_idle = every is None and every_seconds is None
         self._due_s = time.monotonic() + (every_seconds or 0.0)
         self._rests_until_s = 0.0
         self._wishes: list[Wish] = []
@@ -133,11 +134,11 @@ class OddPolicy(WindowPolicy):
 
     def opens(self, number: int, n_batches: int = 1) -> bool:
         """Whether to begin a window with this step; called on the training thread."""
+        if self._end < 0 and self._is_idle and not self._wishes:  # as in nearly each step
+            return False
         if self.continues(number, n_batches):
             return True
         last, self._end = self._end, -1  # a loop may number its steps anew
-        if not self._wishes and self._every is None and self._seconds is None:
-            return False
         for one in range(number, number + n_batches):
             if (wish := self._next(one, is_behind=one == last)) is not None:
                 self.why, self._begin, self._end = wish.why, one, one + wish.n_steps
