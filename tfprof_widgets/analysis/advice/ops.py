@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...trace.arrays import Bool, Int64
+from ...trace.source_map import parse_shapes
 from ..card import (
     COMPUTE,
     IDLE,
@@ -34,7 +35,6 @@ from ..ops.kernels import is_eligible_type
 from ..steps.owners import CATEGORIES
 from .causes import PRODUCTS
 from .computing import SpentOps, costliest, op_line
-from .filters import filter_sizes
 from .loops import user_frames
 from .run import compiled
 
@@ -166,12 +166,23 @@ def inefficient_op(run: Run) -> Iterator[Advice]:
     yield from _outside_layers(run)
 
 
+def _filter_sizes(run: Run) -> dict[str, tuple[int, int]]:
+    """Height and width of the filters of each layer that has one convolution, by its variable."""
+    variables = None if run.results.source_map is None else run.results.source_map.variables
+    found: dict[str, list[tuple[int, int]]] = {}
+    for layer, text in [] if variables is None else zip(variables["layer"], variables["shape"], strict=True):
+        shape = next(iter(parse_shapes(str(text))), None) or ()
+        if layer and len(shape) == 4 and min(shape) > 0:
+            found.setdefault(str(layer), []).append(shape[:2])
+    return {layer: sizes[0] for layer, sizes in found.items() if len(sizes) == 1}
+
+
 def _large_filters(run: Run) -> Iterator[Advice]:
     """A filter of K x K needs K*K times channels in times channels out a point; two of 3 x 3 nine times those of each."""
     layers, computing = run.results.layers, run.computing
     is_conv = np.array(["conv" in kind.lower() for kind in computing.types.tolist()], np.bool_)
     of_size: dict[int, dict[str, _Filter]] = {}
-    for layer, sides in filter_sizes(run).items():
+    for layer, sides in _filter_sizes(run).items():
         if min(sides) >= LARGE_FILTER and min(sides) % 2:
             one = _filter(run, is_conv & (layers.entries["layer"] == layer).to_numpy()[layers.op_entry], min(sides))
             if one is not None and one.left() <= 1 - LEAST_SAVED:
