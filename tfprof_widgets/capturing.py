@@ -17,7 +17,7 @@ from .errors import CaptureError
 from .profiles import Profile
 from .progress import Progress, StatusLine, following, record_text, status_line
 from .read.opening import FailedHost, named_reasons
-from .show.library import kernel_shell
+from .show.front_end import kernel_shell
 
 if TYPE_CHECKING:
     from .capture.record import CaptureRecord, Detail

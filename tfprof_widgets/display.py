@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .errors import TfProfError
-from .show.library import is_cell_running, kernel_shell
+from .show.front_end import is_cell_running, kernel_shell
 
 if TYPE_CHECKING:
     from .show.embedding import Amount

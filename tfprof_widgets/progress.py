@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .analysis.common import number, plural, size
-from .show.library import is_in_output_widget, kernel_shell, replaceable
+from .show.front_end import is_in_output_widget, kernel_shell, replaceable
 
 if TYPE_CHECKING:
     from .capture.control import Standing

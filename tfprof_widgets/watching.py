@@ -32,7 +32,7 @@ from .loading import WatchedRun
 from .profiles import Profile
 from .progress import StatusLine, status_line
 from .read.steps_file import FOLDER
-from .show.library import kernel_shell
+from .show.front_end import kernel_shell
 from .trace.capture_facts import VALIDATION, Steps, trained
 from .watching_state import (
     N_LATEST,

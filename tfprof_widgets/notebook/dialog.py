@@ -20,7 +20,7 @@ from ..capture.remote import RemoteOptions, Watch, check_logdir, worker_addresse
 from ..capturing import capture_remote, captured
 from ..errors import CaptureError, TfProfError
 from ..profiles import Profile
-from ..show.library import kernel_shell
+from ..show.front_end import kernel_shell
 from ..show.widgets import close_unseen, family, note_shown
 
 # ---- the options ------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from ..comparing import diff
 from ..errors import TfProfError
 from ..profiles import Profile
 from ..progress import READING, StatusLine, status_line
-from ..show.library import kernel_shell
+from ..show.front_end import kernel_shell
 from ..watching import Watch, WatchOptions, watching
 from .doctor_report import doctor
 

@@ -3,7 +3,6 @@ copied when first opened, for the life of its `UrlPath`; `universal_pathlib` has
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import fnmatch
 import glob
@@ -213,7 +212,7 @@ def failure(url: str, error: BaseException) -> TraceError:
     """The text of a file system's error without secrets; the error is not chained, as its own text has them."""
     if isinstance(error, FileNotFoundError) and error.__cause__ is None:
         return TraceError(f"Nothing is at {shown_url(url)}. Check the address.")
-    if isinstance(error, (TimeoutError, asyncio.TimeoutError)):
+    if isinstance(error, TimeoutError) or type(error).__name__ == "TimeoutError":
         return TraceError(
             f"{shown_url(url)} does not answer: nothing came for {SILENT_S:.0f} s, or an answer took more than {ANSWER_S:.0f} s, "
             "the limits. Try again later, or copy the files to this machine and load those."

@@ -8,18 +8,17 @@ a cell shows without a page, or of what a widget of others holds, which may stan
 from __future__ import annotations
 
 import re
-import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet
 
 import ipywidgets
 import traitlets
-from ipywidgets.widgets import widget as module
 
+from .front_end import kernel_shell, open_widgets
 from .pack import as_text
 
 
@@ -37,12 +36,6 @@ def names(widgets: Sequence[ipywidgets.Widget], _owner: object = None) -> list[s
 
 def _name_or_none(widget: ipywidgets.Widget | None, _owner: object) -> str | None:
     return None if widget is None else names([widget])[0]
-
-
-def open_widgets() -> list[ipywidgets.Widget]:
-    """List them; ipywidgets has no public list: version 8 keeps it in its module, version 7 (as of Colab) in the class."""
-    kept = module._instances if hasattr(module, "_instances") else ipywidgets.Widget.widgets
-    return list(kept.values())
 
 
 class KeptOnce(ipywidgets.Widget):  # type: ignore[misc]
@@ -118,40 +111,6 @@ def referred(root: ipywidgets.Widget, dropped: tuple[str, ...] = ()) -> list[ipy
 def shared_by(root: ipywidgets.Widget) -> list[KeptOnce]:
     """The models that a widget and the views in it draw from."""
     return [widget for widget in referred(root, ("opened",)) if isinstance(widget, KeptOnce)]
-
-
-def kernel_shell() -> Any:
-    """IPython's shell where it runs in a kernel, whose front end may have widgets; None elsewhere."""
-    ipython = sys.modules.get("IPython")
-    found = ipython.get_ipython() if ipython is not None else None
-    return found if getattr(found, "kernel", None) is not None else None
-
-
-def replaceable() -> Literal["nothing", "text", "all"]:
-    """What of the running cell's output can be replaced: JupyterLab and Notebook take anything, VS Code and Colab text."""
-    found = kernel_shell()
-    if found is None or not hasattr(found.display_pub, "register_hook") or is_in_output_widget():
-        return "nothing"
-    metadata = found.kernel.get_parent().get("metadata", {})
-    if {"cellId", "deletedCells"} <= metadata.keys():
-        return "all"
-    return "text" if metadata.get("cellId") or "google.colab" in sys.modules else "nothing"
-
-
-def is_in_output_widget() -> bool:
-    """Whether an `Output` widget takes what the running cell displays."""
-    if "ipywidgets" not in sys.modules:
-        return False
-    from ipywidgets import Output
-
-    return any(isinstance(widget, Output) and widget.msg_id for widget in open_widgets())
-
-
-def is_cell_running() -> bool:
-    """Whether a cell of a kernel runs, not a message of its front end or nothing."""
-    found = kernel_shell()
-    parent = found.kernel.get_parent() if found is not None else {}
-    return bool(parent.get("header", {}).get("msg_type") == "execute_request")
 
 
 STATIC = Path(__file__).parents[1] / "static"

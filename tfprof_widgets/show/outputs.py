@@ -11,7 +11,8 @@ from typing import Any
 import ipywidgets
 from ipywidgets import Widget
 
-from .library import Reference, is_cell_running, is_in_output_widget, kernel_shell, put_back_held, shared_by
+from .front_end import is_cell_running, is_in_output_widget, kernel_shell
+from .library import Reference, put_back_held, shared_by
 from .widgets import DiffData, View, after_the_cell
 
 _running_cell: dict[str, Any] = {}

@@ -22,15 +22,14 @@ from ..analysis.graph.options import VIEWS, check_view
 from ..analysis.graph.options import TreeView as Structure
 from ..analysis.steps.categories import STEP_CATEGORIES
 from .embedding import Payload, embed
+from .front_end import kernel_shell, open_widgets
 from .library import (
     KeptOnce,
     Library,
     Reference,
     bokeh_script,
     built,
-    kernel_shell,
     library_of,
-    open_widgets,
     refers_to,
     shared_by,
     views_js,

@@ -29,6 +29,7 @@ prof = tfprof.load(source)
 tables = [prof.events, prof.steps, prof.ops, prof.kernels, prof.hlo_ops, prof.layers, prof.source_lines, prof.scopes,
     prof.workers, prof.counters, prof.memory.summary, prof.input_pipeline.iterators]
 assert all(map(len, tables)), [len(table) for table in tables]
+assert prof.text() and not {{"IPython", "ipywidgets", "bokeh", "ssl"}} & sys.modules.keys(), "numbers need no front end"
 assert list(prof.flows)
 for name in {VIEWS!r}.split():
     getattr(prof, name)()

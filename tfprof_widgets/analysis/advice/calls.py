@@ -458,7 +458,7 @@ def has_tiny_batch(run: Run) -> bool:
 def _is_mostly_calls(run: Run) -> bool:
     """Whether running ops is the smaller part of a step without a device, and no other rule owns Python's time."""
     steps = run.steps
-    if len(steps) < MIN_STEPS or steps.has_device or not run.work.is_told or run.gap.is_long:
+    if len(steps) < MIN_STEPS or steps.has_device or not run.work.is_told or run.gap.is_long or run.other_thread:
         return False
     if run.eager.calls_per_step >= MIN_CALLS or (run.wait.sets_the_pace and works_ahead(run)):
         return False

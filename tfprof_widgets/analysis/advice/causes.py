@@ -26,7 +26,7 @@ from ..names import base_name, by_ends
 from ..source import sample_times
 from ..steps.spans import MIN_STEPS, Coverage, kinds_of
 from ..xla.programs import graphs_switched_off
-from .python_work import CodeLine, code_line, covered, step_call
+from .python_work import CodeLine, calls_op, code_line, covered, step_call
 
 if TYPE_CHECKING:
     from .facts import RunFacts
@@ -239,12 +239,17 @@ class TracedOps:
 
     def before(self, rows: list[int]) -> list[int]:
         """All ops that some ops come behind, within their graphs."""
-        edges = self.source_map.edges
-        source, op = edges["source"].to_numpy(), edges["op"].to_numpy()
+        return self._beyond(rows, *(self.source_map.edges[name].to_numpy() for name in ("op", "source")))
+
+    def after(self, rows: list[int]) -> list[int]:
+        """All ops that come behind some ops, within their graphs."""
+        return self._beyond(rows, *(self.source_map.edges[name].to_numpy() for name in ("source", "op")))
+
+    def _beyond(self, rows: list[int], near: Int64, far: Int64) -> list[int]:
         found = np.zeros(len(self.type), np.bool_)
         newest = np.array(rows, np.int64)
         while len(newest):  # one turn per op along the longest path
-            newest = np.unique(source[np.isin(op, newest) & (source >= 0)])
+            newest = np.unique(far[np.isin(near, newest) & (far >= 0)])
             newest = newest[~found[newest]]
             found[newest] = True
         return np.flatnonzero(found).tolist()
@@ -424,6 +429,8 @@ class OutsideWork:
     """Of the steps that ran meanwhile the most frequent kind, such as `test` of a validation; empty for none."""
     n_steps: int
     """How many of that kind there are in all; of a validation its own."""
+    n_ops: float = 0.0
+    """How many ops Python calls one by one each time, by its share of the stretches without a training step."""
 
 
 def outside_work(
@@ -452,6 +459,8 @@ def outside_work(
     samples["evaluation"] = evaluations.of(samples["time_ps"].to_numpy(np.int64))
     validations = _validations(evaluations, samples)
     validates = (samples["is_main"] & (validations.of(samples["time_ps"].to_numpy(np.int64)) >= 0)).to_numpy()
+    samples["n_ops"] = _ops_of_python(trace, coverage)[samples["stretch"]] * samples["ms"]
+    samples["n_ops"] /= samples.groupby("stretch")["ms"].transform("sum")
     found = [
         *_each_kind(source_map, validations, samples, validates),
         *_each_function(source_map, samples[~validates], len(samples), kinds, are_told=evaluations.are_told),
@@ -502,7 +511,15 @@ def _each_function(
             is_between=bool(own["is_between"].any()),
             kind=kind,
             n_steps=int((kinds == kind).sum()) if kind else 0,
+            n_ops=float(own["n_ops"].sum()) / max(int(times.nunique()), 1),
         )
+
+
+def _ops_of_python(trace: Trace, coverage: Coverage) -> Int64:
+    """How many ops Python calls one by one in each stretch without a training step."""
+    called = trace.start_ps[by_ends(trace, lambda name, *_: calls_op(name))[trace.name_id]]
+    called.sort()
+    return np.searchsorted(called, coverage.end_ps) - np.searchsorted(called, coverage.start_ps)
 
 
 def _first_and_last(coverage: Coverage, start_ps: pd.Series) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from .causes import input_python_ms, python_stage
 from .facts import StepPart
 from .input_rules import without_python
 from .python import host_callback, is_usual, slow_call
-from .run import LARGER_BATCH, compiled, copy_events, event_names, several_in_one_call
+from .run import compiled, copy_events, event_names, larger_batch, several_in_one_call
 
 if TYPE_CHECKING:
     from .run import Run
@@ -171,7 +171,7 @@ def low_utilisation(run: Run) -> Iterator[Advice]:
             "utilisation_ratio": busy,
             "estimate": "all of the time in which it neither computes nor waits for data",
         },
-        fix=compiled(run).also(LARGER_BATCH) if run.can_be_compiled else Fix(LARGER_BATCH),
+        fix=compiled(run).also(larger_batch(run)) if run.can_be_compiled else Fix(larger_batch(run)),
         selection=steps.usual(steps.category_ms("device_compute"), view="timeline"),
         gain_ratio=gain,
     )
@@ -299,7 +299,7 @@ def launch_bound(run: Run) -> Iterator[Advice]:
     is_small = bool(n) and average_us < LAUNCH_US
     per_step = n / max(steps.n_all, 1)
     phases = {f"{name}_wait_ms": run.waits.before("phase", name) * launch.ms for name in _PHASES}
-    layer, otherwise = next(iter(run.waits.most("layer")), ""), LARGER_BATCH if is_small else _OWN_THREADS
+    layer, otherwise = next(iter(run.waits.most("layer")), ""), larger_batch(run) if is_small else _OWN_THREADS
     yield advise(
         "small_batch" if is_small else "launch_bound",
         f"The {steps.device} waits {launch} between {amount(per_step)}{' small' if is_small else ''} "
@@ -349,7 +349,7 @@ def few_blocks(run: Run) -> Iterator[Advice]:
             "step_time_ms": steps.mean_ms,
             "estimate": "of the kernel time per sample the part of the multiprocessors that have no block",
         },
-        fix=Fix(LARGER_BATCH),
+        fix=Fix(larger_batch(run)),
         selection=steps.usual(
             steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(chosen)
         ),

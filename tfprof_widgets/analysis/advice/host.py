@@ -29,7 +29,7 @@ from .facts import OP_OVERHEAD_MS
 from .input_rules import works_ahead
 from .python import python_makes_batches
 from .python_work import MOST_OF_STALL, CodeLine, top_line
-from .run import FIXED, LARGER_BATCH, QUICK, Run, copy_events, event_names, fewer_calls, several_in_one_call
+from .run import FIXED, QUICK, Run, copy_events, event_names, fewer_calls, larger_batch, several_in_one_call
 
 if TYPE_CHECKING:
     from ..facts import Facts
@@ -202,11 +202,13 @@ def small_batch(run: Run) -> Iterator[Advice]:
     average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
     layer, kind = _most_ops(run)
     # More steps in one call save what is outside of it, not the ops in it.
-    fix = fewer_calls(run) if around_ms >= OUTSIDE * float(np.median(own_ms)) else Fix(LARGER_BATCH)
+    fix = fewer_calls(run) if around_ms >= OUTSIDE * float(np.median(own_ms)) else Fix(larger_batch(run))
+    if kind == METRICS:
+        fix = Fix(_OF_METRICS).also(larger_batch(run))
     yield advise(
         "small_batch",
         f"{fixed}{of_batches(run)} are the same for any batch: {number(run.work.n_ops)} ops of {number(average_us)} µs on average"
-        f"{f', most of {layer}' if layer else ''}, their scheduling, and Python around them.",
+        f"{f', most of them in {layer}' if layer else ''}, their scheduling, and Python around them.",
         evidence={
             **fixed.evidence,
             "growing_ms": run.work.growing_ms,
@@ -223,6 +225,11 @@ def small_batch(run: Run) -> Iterator[Advice]:
 
 
 _NO_TIME_DISTRIBUTED = "What works on the last axis, as Dense does, needs no TimeDistributed around it."
+METRICS = "metrics"
+_OF_METRICS = (
+    "Each metric has ops of its own in every step: let one count all classes (a confusion matrix holds what recall and precision "
+    "of each are made of), or compute what you look at once an epoch from predictions."
+)
 
 
 def _most_ops(run: Run) -> tuple[str, str]:
@@ -230,9 +237,9 @@ def _most_ops(run: Run) -> tuple[str, str]:
     layers, work = run.results.layers, run.work
     n = np.bincount(layers.op_entry[run.results.op_shares.dominant], work.per_step * work.is_model, len(layers.entries))
     top = layers.entries.iloc[int(n.argmax())] if len(n) else None
-    if top is None or top["kind"] != "layer" or n.max() < FIXED * work.n_ops:
+    if top is None or top["kind"] not in ("layer", METRICS) or n.max() < FIXED * work.n_ops:
         return "", ""
-    return str(top["layer"]), str(top["class_name"])
+    return str(top["layer"]), str(top["class_name"] or top["kind"])
 
 
 def _at(line: CodeLine | None) -> str:

@@ -36,7 +36,7 @@ from ..events import nearest_marked
 from ..names import CALL
 from ..steps.spans import MIN_STEPS
 from .facts import KERAS_STEPS, OP_OVERHEAD_MS, StepPart
-from .run import FIXED, LARGER_BATCH, Run, compiled
+from .run import FIXED, Run, compiled, larger_batch
 
 if TYPE_CHECKING:
     from .causes import TracedOps
@@ -352,7 +352,7 @@ def _without_loop(run: Run, code: str, classes: frozenset[str]) -> Fix:
     if "vectorized_map(" in code:
         return Fix("vectorized_map runs in a loop what it cannot do for all at once: write that for a whole batch.")
     first = _RECURRENCE if _SCAN.search(code) else _MAPPED if "map_fn(" in code or not run.has_layers else ""
-    more = f"{first} {LARGER_BATCH}".lstrip()
+    more = f"{first} {larger_batch(run)}".lstrip()
     if not run.can_be_compiled:
         return Fix(more)
     return compiled(run, "one program, the loop with it").also(more) if run.steps.has_device else Fix(more).also(_TRY)

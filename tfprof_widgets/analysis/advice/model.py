@@ -37,7 +37,7 @@ from .causes import PRODUCTS
 from .computing import SpentOps, costliest
 from .host import WAITS, batch_room
 from .ops import FEW_16BIT, double_precision
-from .run import FIXED, LARGER_BATCH, input_sizes
+from .run import FIXED, input_sizes, larger_batch
 
 if TYPE_CHECKING:
     from .causes import TracedOps
@@ -48,35 +48,50 @@ MOST = 0.5
 """Of all weights, and of a step."""
 
 
-@rule("Compute frozen layers once", claims=COMPUTE)
+@rule("Compute once what does not learn", claims=COMPUTE)
 def frozen_layers(run: Run) -> Iterator[Advice]:
-    """Frozen layers behind nothing trained or random compute the same for a picture in each epoch; gain: the share of the step
-    time of their ops."""
+    """Layers behind nothing trained or random, frozen ones or such as text vectorization, compute the same for an example in
+    each epoch; gain: the share of the step time of their ops."""
     traced, layers = run.traced_ops, run.results.layers
     if traced is None or not run.has_layers or not run.steps.mean_ms or run.eager.is_hot:
         return
-    trained = traced.source_map.variables.groupby("layer")["trainable"].any()
-    frozen = set(trained.index[~trained.astype(bool)])
-    forward_only = _forward_only(run)
-    own = [name for name in layers.entries["layer"][forward_only].tolist() if name in frozen]
-    is_frozen = layers.entries["layer"].isin(own).to_numpy()[layers.op_entry]
+    variables = traced.source_map.variables
+    reads = traced.source_map.details["variable"].isin(np.flatnonzero(variables["trainable"].astype(bool)))
+    learning = traced.source_map.details["op"][reads].unique().tolist()
     rows = traced.row.to_numpy()
-    before = traced.before(rows[is_frozen & (rows >= 0)].tolist())
-    ops = SpentOps(run.computing, "frozen", is_frozen | forward_only[layers.op_entry] & np.isin(rows, before))
-    if not own or ops.part.ratio < HIGH_GAIN or _draws(run, traced, before):
+    forward_only = _forward_only(run)[layers.op_entry] & (rows >= 0)
+    is_fixed = forward_only & ~np.isin(rows, [*learning, *traced.after(learning)])
+    before = traced.before(rows[is_fixed].tolist())
+    ops = SpentOps(run.computing, "frozen", is_fixed | forward_only & np.isin(rows, before))
+    if ops.part.ratio < HIGH_GAIN or _draws(run, traced, [*before, *rows[ops.chosen].tolist()]):
         return
-    base = _scope(own)
+    names = layers.entries["layer"]
+    own = [name for name in names.iloc[np.unique(layers.op_entry[ops.own])] if name in set(variables["layer"])]
+    base = _scope(own) if own else str(names.iloc[layers.op_entry[ops.top]])
+    takes, once = _done_once(base, len(own))
     yield ops.advise(
         "frozen_layers",
-        f"{plural(len(own), 'frozen layer')}{f' of {base}' if base else ''} take{'s' if len(own) == 1 else ''} {ops.part}: the "
-        "same features of the same input in each epoch.",
-        fix=Fix(
-            f"Compute what {one_line(base) or 'they'} give{'s' if base else ''} once, by predict of a model of the "
-            "frozen layers alone, and train the layers behind them on that."
-        ),
+        f"{takes} {ops.part}: the same features of the same input in each epoch.",
+        fix=Fix(once),
         gain_ratio=ops.part.ratio,
         n_layers=len(own),
         layer=base,
+    )
+
+
+def _done_once(base: str, n_frozen: int) -> tuple[str, str]:
+    """What takes time, frozen layers of a scope or one without variables, and how it takes that once."""
+    named = one_line(base)
+    if n_frozen:
+        return (
+            f"{plural(n_frozen, 'frozen layer')}{f' of {base}' if base else ''} take{'s' if n_frozen == 1 else ''}",
+            f"Compute what {named or 'they'} give{'s' if base else ''} once, by predict of a model of the frozen layers alone, "
+            "and train the layers behind them on that.",
+        )
+    return (
+        f"{base}, which learns nothing, takes",
+        f"Call {named} in the dataset, not in the model: dataset.map(lambda x, y: (layer(x), y), num_parallel_calls="
+        "tf.data.AUTOTUNE).cache(), before elements are shuffled and batched. Without cache() it still runs beside the training.",
     )
 
 
@@ -135,6 +150,11 @@ _ON_ROWS = {
         "changes the rows that were read alone, and a table of fewer rows (keras.layers.Hashing) has less to change: all train "
         "differently.",
     ),
+    "writing": (
+        ", as {} makes all of them anew",
+        "Write the rows that change, in place: variable.scatter_nd_update(indices, rows), at an index that goes round where the "
+        "oldest rows make place for the newest.",
+    ),
 }
 """Why a step works on all rows, and what to do."""
 
@@ -192,7 +212,9 @@ def _on_all_rows(run: Run, traced: TracedOps, table: int) -> dict[str, tuple[Boo
     ]
     has_state = len(np.unique(own[writes])) > shapes.count(shape)
     found = {"reading": copies}
-    if first.any():
+    if writes.any() and not has_state and not (changes & (scopes.is_backward | scopes.is_optimizer)).any():
+        found["writing"], first = changes, changes & ~writes
+    elif first.any():
         found |= {"computing": changes & ~(updates & has_state)} | ({"updating": updates} if has_state else {})
     elif writes.any():
         found["updating"] = changes
@@ -249,7 +271,7 @@ def many_variables(run: Run) -> Iterator[Advice]:
         fix=Fix(
             f"Put one layer in place of many small ones side by side: one variable of {number(sum(sizes))} numbers "
             "costs as much as one of a few. Or have fewer updates for as many samples: "
-            f"{LARGER_BATCH[0].lower()}{LARGER_BATCH[1:]}"
+            f"{larger_batch(run)[0].lower()}{larger_batch(run)[1:]}"
         ),
         selection=steps.usual(
             steps.time_ms, view="op_table", op_names=costliest(run, run.results.op_scopes.is_optimizer)
@@ -592,10 +614,7 @@ def memory_headroom(run: Run) -> Iterator[Advice]:
             "batch_factor": room.factor,
             "allocator": name,
         },
-        fix=Fix(
-            f"Try a larger batch, {room.factor} times as many samples: an epoch then has fewer, larger updates, "
-            "which changes the training."
-        ),
+        fix=Fix(larger_batch(run, room.factor)),
         selection=_at_peak(run, name, room.peak_at_ms),
     )
 

@@ -26,6 +26,7 @@ from ..card import (
 )
 from ..common import PS_PER_MS, milliseconds, number, percent, plural
 from ..steps.spans import MIN_STEPS
+from .calls import PYTHON_STAYS
 from .facts import StepPart
 from .python_work import MIN_LINE_SAMPLES, MOST_OF_STALL, ONE_BATCH, CodeLine, top_line, traced_function
 from .run import FIXED
@@ -114,7 +115,7 @@ def python_makes_batches(run: Run) -> bool:
 @rule("Make the call of the function cheaper", claims=IDLE)
 def slow_call(run: Run) -> Iterator[Advice]:
     """Calling a function takes long before it runs any op; gain: the share of the step time there."""
-    if not _is_judged(run) or not _is_in_calls(run):
+    if not _is_judged(run) or not _is_in_calls(run) or run.other_thread is not None:
         return
     steps, calls = run.steps, run.call_gaps
     part, claim = run.free("calling", "slow_call", calls.spans)
@@ -129,9 +130,34 @@ def slow_call(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule(
+    "Run other threads' Python in a process of its own", claims=("dispatch", "kernel_launch"), explains=("small_batch",)
+)
+def other_thread(run: Run) -> Iterator[Advice]:
+    """Another thread of the program runs Python; gain: what Python and the runtime around ops take meanwhile."""
+    if len(run.steps) < MIN_STEPS or run.other_thread is None:
+        return
+    line, spans = run.other_thread
+    part, claim = run.free("python", "other_thread", spans)
+    if part.ratio < HIGH_GAIN:
+        return
+    yield advise(
+        "other_thread",
+        f"Python and the runtime around ops take {part} while another thread runs Python in {line.where}: one thread at a time "
+        "can, and takes turns of 5 ms.",
+        evidence=part.evidence | line.evidence,
+        fix=Fix(
+            f"Run it in a process of its own (multiprocessing), or in ops of NumPy or TensorFlow, which let other threads run "
+            f"Python meanwhile ({one_line(f'{line.place}: {line.code}')})."
+        ),
+        selection=run.steps.usual(run.steps.time_ms, view="timeline"),
+        gain_ratio=part.ratio,
+        claim=claim,
+    )
+
+
 _FEWER_ARGUMENTS = Fix(
-    "Each call goes through all of its arguments in Python: pass a few large tensors, or keep them in variables. Where another "
-    "thread of yours runs Python meanwhile, the call waits for the interpreter's lock."
+    "Each call goes through all of its arguments in Python: pass a few large tensors, or keep them in variables."
 )
 _NOT_SAMPLED = Fix(
     "Capture it with tfprof.profile(), which samples your code: the line that takes it then has its name here."
@@ -266,6 +292,8 @@ MIN_TIMES = 2
 """What is done once, such as reading the data or the last report, costs a long training nothing."""
 MIN_MS = 50.0
 """In all; less may be a busy machine."""
+EAGER_OP_MS = 0.4
+"""What an op that Python calls takes at most, with the Python around it, unless it computes much."""
 
 
 @rule("Spend less time between steps", share_of="time captured", scope="program")
@@ -321,7 +349,13 @@ def _what(run: Run, one: OutsideWork) -> str:
 def _made_of(one: OutsideWork) -> str:
     if one.kind:
         return plural(one.n_steps, f"{one.kind} step")
-    return f"{plural(one.n_times, 'time')}, {milliseconds(one.ms / one.n_times)} each"
+    ops = f", with {one.n_ops:,.0f} ops called one by one from Python" if _is_eager(one) else ""
+    return f"{plural(one.n_times, 'time')}, {milliseconds(one.ms / one.n_times)} each{ops}"
+
+
+def _is_eager(one: OutsideWork) -> bool:
+    """Whether most of what a function does outside of steps is to call ops one by one."""
+    return not one.is_training_call and one.n_ops * EAGER_OP_MS >= MOST_OF_STALL * one.ms / one.n_times
 
 
 def _longest(run: Run) -> Highlight:
@@ -355,6 +389,8 @@ def _fix(run: Run, one: OutsideWork) -> Fix:
             f"Make fewer, longer epochs, as callbacks{_callbacks(run)} and metrics run at the end of each{where}: of a dataset "
             "that is repeated steps_per_epoch says how long one is."
         )
+    if _is_eager(one) and not kind:
+        return Fix(f"Put what computes there in a tf.function{where}, so that it runs as one graph. {PYTHON_STAYS}")
     if one.line.function.startswith("on_epoch_"):
         return Fix(f"Do it every tenth epoch instead of each, or in a thread of its own{where}.")
     if kind:

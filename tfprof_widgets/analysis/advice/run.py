@@ -16,7 +16,7 @@ from ..common import PS_PER_MS
 from ..layers.layers import OPTIMIZER
 from ..places import FrameTable, frame_places
 from ..steps.owners import CATEGORIES
-from ..steps.spans import MIN_STEPS, SpanType, on_stream
+from ..steps.spans import MIN_STEPS, SpanType, kinds_of, on_stream
 from ..steps.steps import fetches_in_a_loop
 from .causes import (
     DeviceWaits,
@@ -37,6 +37,7 @@ from .facts import RunFacts, StepPart
 from .python_work import (
     CalledWork,
     CallGaps,
+    CodeLine,
     EagerWork,
     PythonGap,
     Saves,
@@ -46,6 +47,7 @@ from .python_work import (
     called_work,
     eager_work,
     find_saves,
+    other_thread,
     python_gap,
     step_calls,
     traced_calls,
@@ -191,6 +193,12 @@ class Run(RunFacts):
         return self.eager.is_hot and not has_function
 
     @cached_property
+    def other_thread(self) -> tuple[CodeLine, Spans] | None:
+        """Where another thread of the program runs Python, and when, unless the steps wait for what it makes."""
+        waits = any(line.waits_for_others for line in self.gap.lines)
+        return None if waits else other_thread(self.trace, self.results.source_map, self.steps)
+
+    @cached_property
     def called_at_all(self) -> tuple[CalledWork, ...]:
         """What functions of the user's take of the steps beside computing, be it of a single one."""
         source_map = self.results.source_map
@@ -314,10 +322,14 @@ FIXED = 0.5
 """From this share of the step time on, twice the batch is worth a third more samples a second."""
 QUICK = 0.1
 """The quickest tenth of the steps shows what is the program's: a busy machine makes steps longer, the ops in them hardly."""
-LARGER_BATCH = (
-    "Try a larger batch, such as 8 times as many samples: an epoch then has fewer, larger updates, which changes "
-    "the training (the learning rate may have to follow)."
-)
+
+
+def larger_batch(run: Run, factor: int = 8) -> str:
+    """What to try, and what it changes: nothing where Keras only predicts or evaluates."""
+    words = f"Try a larger batch, such as {factor} times as many samples"
+    if {*kinds_of(run.steps.frame["name"])} <= {"predict", "test"}:
+        return f"{words}: the results are the same."
+    return f"{words}: an epoch then has fewer, larger updates, which changes the training (the learning rate may have to follow)."
 
 
 def several_in_one_call(run: Run) -> Fix | None:
@@ -338,7 +350,7 @@ def several_in_one_call(run: Run) -> Fix | None:
 def fewer_calls(run: Run) -> Fix:
     """Less of what is the same for any batch: several steps in one call, or larger ones."""
     several = several_in_one_call(run)
-    return several.also(LARGER_BATCH) if several else Fix(LARGER_BATCH)
+    return several.also(larger_batch(run)) if several else Fix(larger_batch(run))
 
 
 def compiled(run: Run, into: str = "fewer, larger kernels") -> Fix:

@@ -22,7 +22,7 @@ from tests.unit.analysis.advice.test_device_rules import (
     VOLTA,
     attention_run,
 )
-from tests.unit.analysis.advice.test_host_rules import LOOPED, STEP_US, WORK, in_graph, run, sampled
+from tests.unit.analysis.advice.test_host_rules import IN_CALLS, LOOPED, STEP_US, WORK, in_graph, run, sampled
 from tests.unit.analysis.advice.test_input_rules import drawn
 from tests.unit.analysis.advice.test_iterator_rules import competing, refilled, remade
 from tests.unit.analysis.parity.vector_traces import tpu_steps
@@ -92,6 +92,12 @@ CAUSES: dict[str, Callable[[], Analysis]] = {
         stats={"train_step": {"tf_function_call": "notTraced-nonXla"}},
     ),
     "a callback": _callback,
+    "another thread": lambda: run(
+        ("train_step", 1_000, 98_000),
+        ("net/Conv2D:Conv2D", 61_500, 36_000),
+        stats={"train_step": {"tf_function_call": "notTraced-nonXla"}},
+        source_map=sampled(*IN_CALLS, with_other=True),
+    ),
     "a hook of epochs": lambda: epochs(4),
     "an iterator in each step": remade,
     "input on the cores of the model": lambda: competing(9_000),

@@ -93,6 +93,17 @@ def test_a_table_that_is_copied_when_it_is_read_is_to_be_gathered_from_itself() 
     assert "tf.gather(variable, ids)" in told.fix.words
 
 
+def test_a_buffer_that_a_step_makes_anew_to_add_a_row_is_no_matter_of_its_optimizer() -> None:
+    older = Op("older", "StridedSlice", 2_000, ["items/ReadVariableOp"], "100000x16;1;1;1", "99999x16")
+    newest = Op("newest", "ConcatV2", 6_000, ["older", 1], "99999x16;1x16;()", "100000x16")
+    told = graph_run(
+        *TABLE[:3], older, newest, Op("put", "AssignVariableOp", 500, [2, "newest"], "();100000x16"), variables=[ITEMS]
+    ).advice[0]
+    assert (told.rule, told.gain_ratio) == ("dense_update", pytest.approx(0.85, abs=0.02))
+    assert "as ConcatV2 (net.py:2) makes all of them anew" in told.title
+    assert "scatter_nd_update" in told.fix.words
+
+
 @pytest.mark.parametrize("between", [(), (DECAYED,)])
 def test_all_rows_are_needed_where_a_product_reads_them(between: tuple[Op, ...]) -> None:
     """As of the weights of a language model's last layer that are those of its first."""
@@ -184,6 +195,23 @@ def test_what_has_the_shape_of_pairs_by_chance_is_not_counted() -> None:
 )
 def test_layers_that_make_something_else_each_time_or_pass_gradients_on_are_not_frozen(ops: tuple[Op, ...]) -> None:
     assert "frozen_layers" not in rules(frozen(*ops))
+
+
+TEXT = (
+    Op("net/words/StringSplit", "StringSplitV2", 200, [0], "32", "400", dtype="string"),
+    Op("net/words/Find", "LookupTableFindV2", 6_000, ["net/words/StringSplit"], "400", "400", dtype="int64"),
+    Op("net/head/Read", "ReadVariableOp", 10, [1], "()", "64x8", variable=1),
+    Op("net/head/MatMul", "MatMul", 500, ["net/words/Find", "net/head/Read"], "32x64;64x8", "32x8"),
+    Op("gradient_tape/net/head/MatMul/MatMul", "MatMul", 1_000, ["net/words/Find", 3], "32x64;32x8", "64x8"),
+)
+
+
+def test_a_layer_without_variables_that_nothing_trained_comes_before_belongs_in_the_dataset() -> None:
+    card = next(one for one in frozen(*TEXT).advice if one.rule == "frozen_layers")
+    assert card.title.startswith("net/words, which learns nothing, takes 6.20 of 10.0 ms")
+    assert "Call net/words in the dataset" in str(card.fix)
+    behind = Op("net/mask/Where", "Where", 6_000, ["net/head/MatMul"], "32x8", "9x2", dtype="int64")
+    assert "frozen_layers" not in rules(frozen(TEXT[0], replace(TEXT[1], us=10), *TEXT[2:], behind))
 
 
 def test_a_large_part_of_a_step_is_told_where_no_cause_is_known() -> None:

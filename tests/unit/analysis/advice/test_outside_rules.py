@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from tests.builders import event, line, plane, session, trace
+from tests.builders import Event, event, line, plane, session, trace
 from tests.unit.analysis.advice.outside_drawings import GAP_US, N_STEPS, STEP_US, epochs, source_map, validation
 from tests.unit.analysis.advice.test_host_rules import STEP_US as LONG_US
 from tests.unit.analysis.advice.test_host_rules import WORK, only, rules, run, sampled
@@ -117,6 +117,16 @@ def test_a_call_of_predict_between_fits_is_told_with_its_line() -> None:
     advice = only(epochs(7, others=validation))
     assert advice.rule == "outside_steps"
     assert advice.title.startswith("report (train.py:7) takes")
+
+
+def test_what_calls_ops_one_by_one_between_steps_is_to_be_a_function() -> None:
+    def eagerly(now_us: float) -> list[Event]:
+        return [event("EagerLocalExecute: AddV2", now_us + 400 * k, 350) for k in range(int(GAP_US / 400))]
+
+    advice = only(epochs(7, others=eagerly))
+    assert advice.title.endswith("4 times, 200 ms each, with 500 ops called one by one from Python.")
+    assert "Put what computes there in a tf.function (train.py:7" in advice.fix.words
+    assert "tf.function" not in only(epochs(7, others=lambda now_us: eagerly(now_us)[:100])).fix.words
 
 
 def called_each(kind: str, *, n_pipelines: int) -> Analysis:
