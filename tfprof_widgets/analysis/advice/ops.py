@@ -28,7 +28,7 @@ from ..card import (
     place_of,
     rule,
 )
-from ..common import PS_PER_MS, US_PER_MS, Stretches, amount, number, percent, plural
+from ..common import PS_PER_MS, Stretches, amount, number, percent, plural
 from ..grouping import ComputeUnit
 from ..layers.scopes import FUNCTIONS, OPS, without_number
 from ..ops.kernels import is_eligible_type
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from ...trace.arrays import Int32
     from ...trace.source_map import SourceMap
     from .causes import TracedOps
-    from .facts import StepPart
     from .run import Run
 
 
@@ -63,9 +62,7 @@ def layout_conversion(run: Run) -> Iterator[Advice]:
     if not steps.has_device or kernels.empty:
         return
     chosen = _converts(kernels["name"].tolist()) | _converts(kernels["op_name"].tolist())
-    us = kernels["total_time_us"].to_numpy(np.float64)
-    share = float(us[chosen].sum() / us.sum()) if us.sum() else 0.0
-    part = steps.part("conversion", steps.ms("device_compute") * share)
+    part, claim = run.free("conversion", "layout_conversion", rows=run.computing.rows_of_kernels(chosen))
     if part.ratio < MEDIUM_GAIN:
         return
     yield advise(
@@ -83,7 +80,7 @@ def layout_conversion(run: Run) -> Iterator[Advice]:
             steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(kernels[chosen])
         ),
         gain_ratio=part.ratio,
-        claim=Claim(run.computing.rows_of_kernels(chosen)),
+        claim=claim,
     )
 
 
@@ -263,7 +260,7 @@ def _python_ops(run: Run) -> Iterator[Advice]:
         return
     # It runs on the host whatever the device is, and the device waits for it.
     host = chosen & ~run.results.op_shares.is_device
-    part = _part_on_host(run, "op", host)
+    part, claim = run.free("op", "inefficient_op", rows=run.computing.rows_of(host))
     if part.ratio < MEDIUM_GAIN:
         return
     names = costliest(run, host)
@@ -274,15 +271,8 @@ def _python_ops(run: Run) -> Iterator[Advice]:
         fix=Fix("Write it in ops of TensorFlow or keras.ops instead of tf.py_function or tf.numpy_function."),
         selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=names),
         gain_ratio=part.ratio,
-        claim=Claim(run.computing.rows_of(host)),
+        claim=claim,
     )
-
-
-def _part_on_host(run: Run, name: str, ops: Bool) -> StepPart:
-    """What some framework ops take of the mean step, whoever waits for them."""
-    whole_ms = float(run.results.steps.frame["step_time_ms"].sum())
-    spent_ms = float(run.results.op_sums.self_us[ops].sum()) / US_PER_MS
-    return run.steps.part(name, spent_ms / whole_ms * run.steps.mean_ms if whole_ms else 0.0)
 
 
 def _outside_layers(run: Run) -> Iterator[Advice]:
