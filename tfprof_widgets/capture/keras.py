@@ -100,7 +100,8 @@ class StepMarks:
         self.failure: Failure | None = None
         """The allocation that failed in the last computation that raised, which Keras does not pass to callbacks."""
         self._taker = taker
-        self._listeners = taker.listeners
+        recorder = taker.recorder
+        self._recorder = recorder if recorder is not None and recorder.is_watched else None
         self._step: OpenStep | None = None
         self._is_computed = False
         self._is_announced_end = False
@@ -170,9 +171,8 @@ class StepMarks:
         if phase is not None and phase.kind == kind and batch >= phase.first_batch:
             phase.last_batch = batch
             self._is_announced_end = True
-            if not phase.is_inner:
-                for listener in self._listeners:
-                    listener.note_logs(phase.base + batch, logs)
+            if self._recorder is not None and not phase.is_inner:
+                self._recorder.note_logs(phase.base + batch, logs)
 
     def end_step(self) -> None:
         step, self._step = self._step, None
@@ -192,21 +192,19 @@ class StepMarks:
         """An epoch of training has ended; what comes until its next batch is the work of other callbacks."""
         self._ended_epoch = epoch
         self._let_go()
-        for listener in self._listeners:
-            listener.note_epoch(epoch, logs or {})
+        if self._recorder is not None:
+            self._recorder.note_epoch(epoch, logs or {})
 
     def _let_go(self) -> None:
         """Release the iterator of the innermost loop, which is asked about its last batches until then."""
         iterator = self._phases[-1].take_iterator() if self._phases else None
-        if iterator is not None:
-            for listener in self._listeners:
-                listener.let_go(iterator)
+        if iterator is not None and self._recorder is not None:
+            self._recorder.let_go(iterator)
 
     def _go_on(self) -> None:
         epoch, self._ended_epoch = self._ended_epoch, None
-        if epoch is not None:
-            for listener in self._listeners:
-                listener.note_epoch(epoch, None)
+        if epoch is not None and self._recorder is not None:
+            self._recorder.note_epoch(epoch, None)
 
     def close(self, *, is_failed: bool = False) -> None:
         """End what is in progress and leave the model as it was; after the call, however it ended."""
@@ -230,7 +228,7 @@ class StepMarks:
                 step.confirm()
         phase = self._phases[-1]
         step.computing_ns = (step.computing_ns or 0) + elapsed_ns
-        if self._listeners:  # nobody else asks an iterator, nor is it to live longer for anybody else
+        if self._recorder is not None:  # nobody else asks an iterator, nor is it to live longer for anybody else
             if phase.iterator is None or phase.iterator() is not iterator:
                 self._let_go()
                 phase.begin_iterator(iterator)

@@ -608,6 +608,25 @@ def _memory_bytes() -> int:
         return 0
 
 
+def free_memory_bytes() -> float:
+    """What the process can still have of the machine, or of its container; infinite where it is not known."""
+    import psutil
+
+    try:
+        free, limit = float(psutil.virtual_memory().available), memory_limit()
+        return min(free, max(limit - psutil.Process().memory_info().rss, 0)) if limit else free
+    except (OSError, NotImplementedError, RuntimeError):  # a sandbox without /proc
+        return float("inf")
+
+
+def rss_reader() -> Callable[[], int]:
+    """A function that reads the resident memory of this process, in some 10 us."""
+    import psutil
+
+    process = psutil.Process()
+    return lambda: int(process.memory_info().rss)
+
+
 INTERVAL_S = 1.0
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
+from ...trace.arrays import Bool
+from ...trace.source_map import SourceMap
 from ..card import (
     ANY_STEP,
+    COMPUTE,
     MEDIUM_GAIN,
     RARELY,
     RULES,
@@ -25,6 +29,8 @@ from ..common import number, percent, plural, size
 from ..memory.memory import NEARLY_FULL
 from ..steps.spans import MIN_STEPS
 from .calls import OUTSIDE, of_batches, outside_ms
+from .causes import PASSES_ON, TracedOps
+from .computing import SpentOps, op_line
 from .facts import OP_OVERHEAD_MS
 from .input_rules import works_ahead
 from .python import python_makes_batches
@@ -301,3 +307,118 @@ def batch_words(results: Facts, advice: Sequence[Advice]) -> tuple[str, ...]:
         why = f"{used}, and the {run.steps.device} waits for the CPU as long for any batch"
         return "A larger batch fits and may help", why
     return larger, used
+
+
+_MOST_OPS = 100_000
+"""Graphs of more ops in all are not compared: it takes a second."""
+
+
+@rule("Compute it once", claims=COMPUTE, explains=("small_batch",))
+def repeated_work(run: Run) -> Iterator[Advice]:
+    """Ops of the step read and make the same as others of it; gain: the share of the step time of all but the first of each."""
+    steps, traced = run.steps, run.traced_ops
+    if traced is None or not steps.mean_ms or run.eager.is_hot:
+        return
+    again, of_first = _again(traced)
+    if not again.any():
+        return
+    ops = SpentOps(run.computing, "repeated", again)
+    if ops.part.ratio < MEDIUM_GAIN:
+        return
+    places = list(dict.fromkeys(place for place in (ops.place, op_line(run, of_first[ops.top])) if place))
+    where = f" ({' and '.join(places)})" if places else ""
+    n = int(ops.own.sum())
+    yield ops.advise(
+        "repeated_work",
+        f"{plural(n, 'op')} of the step compute{'s' if n == 1 else ''} again what another one did, of the same tensors and "
+        f"weights: {ops.type}{where} above all. That takes {ops.part}.",
+        fix=Fix(
+            "Call the model once a step, model(x, training=True): its result is for the loss, the metrics and "
+            "whatever else. Ask one tape once for the gradients of all variables."
+        ),
+        gain_ratio=ops.part.ratio,
+        n_repeated_ops=n,
+    )
+
+
+def _again(traced: TracedOps) -> tuple[Bool, dict[int, int]]:
+    """The framework ops that compute what one before them did, and that one of each; none where no product with weights is among
+    them, as equal gradients cannot be left out."""
+    none = np.zeros(len(traced.row), np.bool_)
+    own = traced.row.to_numpy()
+    ran = np.unique(own[own >= 0])
+    ops = traced.source_map.ops
+    graphs = ops["graph"].isin(np.unique(ops["graph"].to_numpy()[ran]))
+    if int(graphs.sum()) > _MOST_OPS:
+        return none, {}
+    values = _values(traced, np.flatnonzero(graphs.to_numpy()))
+    op_of_row = {int(row): op for op, row in reversed(list(enumerate(own.tolist()))) if row >= 0}
+    first_of: dict[int, int] = {}
+    earlier: dict[int, int] = {}
+    for row in ran.tolist():  # one turn an op that ran
+        first = first_of.setdefault(values.number[row], row)
+        if first != row:
+            earlier[row] = first
+    # A gradient stands for another op.
+    if not any(row in values.with_weights and int(traced.of_row[op_of_row[row]]) == row for row in earlier):
+        return none, {}
+    again = np.isin(own, list(earlier))
+    return again, {op: op_of_row[earlier[int(own[op])]] for op in np.flatnonzero(again).tolist()}
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    number: dict[int, int]
+    """Of each op, equal where ops compute the same."""
+    with_weights: set[int]
+    """The ops that read variables that are trained, but for those that pass them on."""
+
+
+def _values(traced: TracedOps, rows: np.ndarray) -> _Values:
+    """Compare the ops of some graphs by type, shapes and what they read; unknown inputs, variables that are not trained and
+    constants of the user's lines make an op unlike all others."""
+    source_map = traced.source_map
+    details = source_map.details.drop_duplicates("op").set_index("op").reindex(rows)
+    reads = _by_op(source_map.edges[source_map.edges["source_output"] >= 0])
+    waits = _by_op(source_map.edges[source_map.edges["source_output"] < 0])
+    trained = {row for row, is_one in enumerate(source_map.variables["trainable"].tolist()) if is_one}
+    columns = (details["input_shapes"].fillna(""), details["output_shapes"].fillna(""), details["variable"].fillna(-1))
+    names, graphs, kinds = (source_map.ops[name].tolist() for name in ("op", "graph", "type"))
+    is_given = _is_given(source_map)
+    keys: dict[Hashable, int] = {}
+    found = _Values({}, set())
+    weights: set[int] = set()
+    for row, before, after, variable in zip(rows.tolist(), *(column.tolist() for column in columns), strict=True):
+        inputs, kind = reads.get(row, []), kinds[row]
+        n_inputs = before.count(";") + 1 if before else 0
+        read = tuple((slot, found.number.get(source, -1 - output), output) for slot, source, output in inputs)
+        key: Hashable = graphs[row], kind, after, read
+        if int(variable) in trained:
+            key = graphs[row], kind, after, int(variable), tuple(sorted(source for _, source, _ in waits.get(row, [])))
+            weights.add(row)
+        elif kind == "Const":
+            key = (graphs[row], kind, after, names[row].rpartition("/")[2]) if is_given[row] else row
+        elif len(inputs) < n_inputs or not n_inputs:
+            key = row
+        elif any(source in weights for _, source, _ in inputs):
+            (weights if kind in PASSES_ON else found.with_weights).add(row)
+        found.number[row] = keys.setdefault(key, len(keys))
+    return found
+
+
+def _by_op(edges: pd.DataFrame) -> dict[int, list[tuple[int, int, int]]]:
+    """Slot, source and output of the edges into each op, by slot."""
+    found: dict[int, list[tuple[int, int, int]]] = {}
+    for op, slot, source, output in edges.sort_values(["op", "slot"], kind="stable").itertuples(index=False):
+        found.setdefault(op, []).append((slot, source, output))
+    return found
+
+
+def _is_given(source_map: SourceMap) -> list[bool]:
+    """For each op whether, as a constant, it follows from what an op or a layer is: made by a library's code, or a gradient's."""
+    files, frames = source_map.files["is_user"].to_numpy(bool), source_map.frames["file"].to_numpy(int)
+    is_user = np.append(np.append(files, False)[frames], True)
+    told = ~is_user[source_map.ops["frame"].to_numpy(int)]
+    of_gradient = source_map.ops["op"].str.contains("gradient_tape/", regex=False).to_numpy(bool)
+    given: list[bool] = (told | of_gradient).tolist()
+    return given

@@ -34,7 +34,7 @@ from ..layers.scopes import FUNCTIONS, OPS, without_number
 from ..ops.kernels import is_eligible_type
 from ..steps.owners import CATEGORIES
 from .causes import PRODUCTS
-from .computing import SpentOps, costliest
+from .computing import SpentOps, costliest, op_line
 from .loops import user_frames
 from .run import compiled
 
@@ -429,6 +429,28 @@ def _faster_in_32_bits(run: Run) -> float:
     return max(single / peaks[ComputeUnit.VECTOR_64], 1 / HALF) if peaks[ComputeUnit.VECTOR_64] > 0 else 1 / HALF
 
 
+@rule("Compute in float32 on a CPU", claims=COMPUTE)
+def half_precision(run: Run) -> Iterator[Advice]:
+    """A CPU computes much in float16, converted to float32 and back; gain: half of the share of the step time of such ops."""
+    steps = run.steps
+    if not steps.mean_ms or steps.has_device or run.eager.is_hot:
+        return
+    ops = SpentOps(run.computing, "half", _ops_of_type(run, "float16"))
+    if ops.part.ratio * HALF < MEDIUM_GAIN:
+        return
+    yield ops.advise(
+        "half_precision",
+        f"Ops in float16 take {ops.part}, {ops.type}{ops.where} above all: most CPUs convert each number to float32 and back.",
+        fix=Fix(
+            "Compute in float32 on this CPU, before the model is built, which changes the precision: mixed_float16 "
+            "is for GPUs. A CPU that computes in bfloat16 may take mixed_bfloat16.",
+            'import keras\n\nkeras.mixed_precision.set_global_policy("float32")',
+        ),
+        gain_ratio=ops.part.ratio * HALF,
+        estimate="without the conversions half of their time",
+    )
+
+
 def _ops_of_type(run: Run, dtype: str) -> Bool:
     """The framework ops that make numbers of one type; those missing in graphs count where all weights are of that type."""
     traced = run.traced_ops
@@ -495,6 +517,36 @@ def _one_hot_products(traced: TracedOps) -> tuple[list[int], list[int]]:
     return products, rows
 
 
+@rule("Print less, or less often", claims=COMPUTE, explains=("host_fallback", "small_batch", "step_overhead"))
+def text_of_numbers(run: Run) -> Iterator[Advice]:
+    """Each step makes text of numbers, as printing within a graph does; gain: the share of making and writing it, on the host."""
+    traced, steps = run.traced_ops, run.steps
+    if traced is None or not steps.mean_ms:
+        return
+    made = traced.dtype[traced.dtype == "string"].index
+    of_numbers = [row for row in made.tolist() if traced.dtype.get(traced.source(row, 0), "string") != "string"]
+    chosen = np.isin(traced.row, [*of_numbers, *traced.readers(of_numbers)]) & ~run.results.op_scopes.is_input
+    part, claim = run.free("text", "text_of_numbers", rows=run.computing.rows_of(chosen))
+    if part.ratio < MEDIUM_GAIN:
+        return
+    names = costliest(run, chosen)
+    top = int(np.where(chosen, run.results.op_sums.self_us, -1.0).argmax())
+    place = op_line(run, top)
+    yield advise(
+        "text_of_numbers",
+        f"{run.results.op_shares.type[top]}{f' ({place})' if place else ''} makes text of numbers in each step, as tf.print "
+        f"does: {part}.",
+        evidence=part.evidence | ({"line": place} if place else {}),
+        fix=Fix(
+            "Print few of the numbers (tf.print with summarize=3) or a sum of them, not all as with -1; or print "
+            "from Python every hundredth step, outside of the graph."
+        ),
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
+        gain_ratio=part.ratio,
+        claim=claim,
+    )
+
+
 @rule("Stop checking each op's result", claims=COMPUTE, explains=("small_batch", "step_overhead"))
 def number_checks(run: Run) -> Iterator[Advice]:
     """Each op's result is checked for what is no number; gain: the share of the checks, and of running so many more ops."""
@@ -526,3 +578,47 @@ def number_checks(run: Run) -> Iterator[Advice]:
         gain_ratio=part.ratio,
         claim=Claim(run.computing.rows_of(chosen)),
     )
+
+
+@rule("Keep images in one layout", claims=COMPUTE)
+def turned_images(run: Run) -> Iterator[Advice]:
+    """Ops of the program transpose images between channels first and last around convolutions; gain: their share of the step
+    time; what XLA and GPUs transpose is `layout_conversion`'s."""
+    steps, traced = run.steps, run.traced_ops
+    if traced is None or not steps.mean_ms or run.eager.is_hot:
+        return
+    turning = [row for row in traced.ran("Transpose") if _moves_channels(traced, row)]
+    if len(turning) < 2 or not _meets_convolution(traced, set(turning)):
+        return
+    ops = SpentOps(run.computing, "transpose", traced.runs(turning))
+    if ops.part.ratio < MEDIUM_GAIN:
+        return
+    yield ops.advise(
+        "turned_images",
+        f"{amount(ops.n_per_step)} transpositions a step{ops.where} turn images between channels first and channels last around "
+        f"convolutions: {ops.part}.",
+        fix=Fix(
+            "Have images as channels last from the input on: turn the data once, before the training "
+            '(tf.transpose(x, [0, 2, 3, 1])), and no image in the model; layers take data_format="channels_last".'
+        ),
+        gain_ratio=ops.part.ratio,
+        transposes_per_step=ops.n_per_step,
+        estimate="the transpositions; ops on both sides of one can be fused without it",
+    )
+
+
+def _moves_channels(traced: TracedOps, row: int) -> bool:
+    """Whether a transposition moves the last dimension of images to the second place, or back."""
+    before = next(iter(traced.input_shapes(row)), None)
+    after = next(iter(traced.output_shapes(row)), None)
+    if not before or not after or len(before) not in (3, 4, 5) or before == after:
+        return False
+    first, last = before[:1] + before[-1:] + before[1:-1], before[:1] + before[2:] + before[1:2]
+    return after in (first, last)
+
+
+def _meets_convolution(traced: TracedOps, turning: set[int]) -> bool:
+    """Whether a convolution reads what one of them makes."""
+    kinds = traced.type[traced.type.str.contains("Conv[23]D|MaxPool|AvgPool", case=False)]
+    ran = set(np.unique(traced.row).tolist())
+    return any(traced.behind(row, 0) in turning for row in kinds.index.tolist() if row in ran)

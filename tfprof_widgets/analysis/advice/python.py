@@ -131,7 +131,10 @@ def slow_call(run: Run) -> Iterator[Advice]:
 
 
 @rule(
-    "Run other threads' Python in a process of its own", claims=("dispatch", "kernel_launch"), explains=("small_batch",)
+    "Run other threads' Python in a process of its own",
+    claims=("dispatch", "kernel_launch"),
+    explains=("small_batch",),
+    scope="program",
 )
 def other_thread(run: Run) -> Iterator[Advice]:
     """Another thread of the program runs Python; gain: what Python and the runtime around ops take meanwhile."""

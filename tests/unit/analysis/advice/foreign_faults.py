@@ -142,6 +142,27 @@ def graph_loop(directory: str) -> None:
     _fit(directory, model, _numbers(32 * N_STEPS, 80, 8), _numbers(32 * N_STEPS, 8), 32)
 
 
+def turned_images(directory: str) -> None:
+    """Channels first between convolutions that want them last."""
+    import keras
+    import tensorflow as tf
+
+    class Turn(keras.layers.Layer):  # type: ignore[misc]
+        def __init__(self, order: list[int]) -> None:
+            super().__init__()
+            self.order = order
+
+        def call(self, x: Any) -> Any:
+            return tf.transpose(x, self.order)
+
+    inputs = keras.Input((8, 48, 48))
+    x = inputs
+    for _ in range(3):
+        x = Turn([0, 3, 1, 2])(keras.layers.Conv2D(8, 1, activation="relu")(Turn([0, 2, 3, 1])(x)))
+    model = keras.Model(inputs, keras.layers.Dense(1)(keras.layers.GlobalAveragePooling2D()(x)))
+    _fit(directory, model, _numbers(16 * N_STEPS, 8, 48, 48), _numbers(16 * N_STEPS, 1), 16)
+
+
 def double_precision(directory: str) -> None:
     """Data, and so all else, in float64."""
     import tensorflow as tf
@@ -172,6 +193,26 @@ def number_checks(directory: str) -> None:
         _fit(directory, _net(32, depth=6), _numbers(64 * N_STEPS, 64), _numbers(64 * N_STEPS, 1), 64)
     finally:
         tf.debugging.disable_check_numerics()
+
+
+def repeated_work(directory: str) -> None:
+    """A tape and a forward pass for each variable."""
+    import tensorflow as tf
+
+    model = _net(192)
+    x, y = tf.constant(_numbers(256, 64)), tf.constant(_numbers(256, 1))
+
+    @tf.function
+    def train(x: Any, y: Any) -> None:
+        gradients = []
+        for one in model.trainable_variables:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
+            gradients.append(tape.gradient(loss, one))
+        for one, gradient in zip(model.trainable_variables, gradients, strict=True):
+            one.assign_sub(1e-3 * gradient)
+
+    _loop(directory, lambda _: train(x, y))
 
 
 def argument_conversion(directory: str) -> None:
@@ -288,11 +329,14 @@ def eager_fit(directory: str) -> None:
 FAULTS: dict[str, Callable[[str], None]] = {
     fault.__name__: fault
     for fault in (
-        *(one_hot_product, dense_update, many_variables, graph_loop, double_precision, number_checks),
-        *(argument_conversion, many_calls, eager_ops, step_overhead, compiled_shapes, new_functions),
+        *(one_hot_product, dense_update, many_variables, graph_loop, turned_images, double_precision, number_checks),
+        *(repeated_work, argument_conversion, many_calls, eager_ops, step_overhead, compiled_shapes, new_functions),
         *(function_per_loop, run_eagerly, eager_fit),
     )
 } | {
     fault.__name__: lambda directory, fault=fault: fault(partial(_fit, directory), _numbers)  # type: ignore[misc]
-    for fault in (*(foreign_models.frozen_layers, foreign_models.unused_results, foreign_models.all_pairs),)
+    for fault in (
+        *(foreign_models.half_precision, foreign_models.frozen_layers, foreign_models.flattened_features),
+        *(foreign_models.unused_results, foreign_models.all_pairs),
+    )
 }

@@ -9,6 +9,17 @@ Fit = Callable[..., None]
 """Takes the model, its arguments, their targets, the batch size and what else `compile` takes."""
 
 
+def half_precision(fit: Fit, numbers: Callable[..., Any]) -> None:
+    """A policy for GPUs on a CPU."""
+    import keras
+
+    keras.mixed_precision.set_global_policy("mixed_float16")
+    convolutions = [keras.layers.Conv2D(16, 3, activation="relu") for _ in range(2)]
+    model = keras.Sequential([keras.layers.Input((24, 24, 3)), *convolutions, keras.layers.GlobalAveragePooling2D()])
+    keras.mixed_precision.set_global_policy("float32")
+    fit(model, numbers(160, 24, 24, 3), numbers(160, 16), 16)
+
+
 def frozen_layers(fit: Fit, numbers: Callable[..., Any]) -> None:
     """Only what is behind a base of convolutions is trained."""
     import keras
@@ -19,6 +30,16 @@ def frozen_layers(fit: Fit, numbers: Callable[..., Any]) -> None:
     inputs = keras.Input((32, 32, 3))
     model = keras.Model(inputs, keras.layers.Dense(1)(keras.layers.Dropout(0.2)(base(inputs, training=False))))
     fit(model, numbers(320, 32, 32, 3), numbers(320, 1), 32)
+
+
+def flattened_features(fit: Fit, numbers: Callable[..., Any]) -> None:
+    """A Dense of all points of an image."""
+    import keras
+
+    convolution = keras.layers.Conv2D(16, 3, padding="same", activation="relu")
+    layers = [convolution, keras.layers.Flatten(), keras.layers.Dense(200, activation="relu"), keras.layers.Dense(1)]
+    model = keras.Sequential([keras.layers.Input((40, 40, 3)), *layers])
+    fit(model, numbers(160, 40, 40, 3), numbers(160, 1), 16, "adam")
 
 
 def unused_results(fit: Fit, numbers: Callable[..., Any]) -> None:

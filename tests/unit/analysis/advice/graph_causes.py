@@ -9,11 +9,23 @@ from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.advice.graph_drawings import OF_OP, STEP_US, Op, calling, graph_run
 from tfprof_widgets.analysis import Analysis
 
+WEIGHTS = ("net/dense/kernel", "64x64", "float32")
 ONE_HOT = (
     Op("hot/indices", "Cast", 0, [0], "32", "32"),
     Op("hot/one_hot", "OneHot", 2_000, ["hot/indices"], "32", "32x1000"),
     Op("hot/Reshape", "Reshape", 0, ["hot/one_hot"], "32x1000", "32x1000"),
     Op("net/MatMul", "MatMul", 5_000, ["hot/Reshape", 1], "32x1000;1000x8", "32x8"),
+)
+REPEATED = (
+    Op("read", "ReadVariableOp", 0, [], "()", "64x64", variable=0),
+    Op("net/MatMul", "MatMul", 4_000, [0, "read"], "32x64;64x64", "32x64"),
+    Op("read_1", "ReadVariableOp", 0, [], "()", "64x64", variable=0),
+    Op("net_1/MatMul", "MatMul", 4_000, [0, "read_1"], "32x64;64x64", "32x64"),
+)
+TURNED = (
+    Op("turn/transpose", "Transpose", 2_000, [0], "-1x8x32x32", "-1x32x32x8"),
+    Op("net/Conv2D", "Conv2D", 5_000, ["turn/transpose", 1], "-1x32x32x8;3x3x8x8", "-1x32x32x8"),
+    Op("back/transpose", "Transpose", 2_000, ["net/Conv2D"], "-1x32x32x8", "-1x8x32x32"),
 )
 TABLE = (
     Op("ids", "Cast", 0, [0], "32x4", "32x4"),
@@ -41,6 +53,16 @@ PAIRS = (
     Op("square", "Square", 3_000, ["sub"], "200x200x64", "200x200x64"),
     Op("sum", "Sum", 1_500, ["square"], "200x200x64;()", "200x200"),
 )
+FLATTENED = (
+    Op("net/Relu", "Relu", 100, [0, 1], "-1x32x32x16", "-1x32x32x16"),
+    Op("first/Relu", "Relu", 100, ["net/Relu"], "-1x32x32x16", "-1x32x32x16"),
+    Op("flatten/Reshape", "Reshape", 0, ["first/Relu"], "-1x32x32x16;2", "-1x16384"),
+    Op("read", "ReadVariableOp", 0, [], "()", "16384x100", variable=0),
+    Op("dense/MatMul", "MatMul", 4_000, ["flatten/Reshape", "read"], "-1x16384;16384x100", "-1x100"),
+    Op("adam/Mul", "Mul", 4_800, [2, 3], "16384x100;()", "16384x100"),
+)
+KERNEL = ("dense/kernel", "16384x100", "float32")
+HALF_OPS = (Op("net/Conv2D", "Conv2D", 9_000, [0, 1], "8x8", "8x8", dtype="float16"),)
 FROZEN = (
     Op("net/base/Relu", "Relu", 200, [0], "32x64", "32x64"),
     Op("net/base/MatMul", "MatMul", 6_000, ["net/base/Relu", 1], "32x64;64x64", "32x64"),
@@ -49,6 +71,11 @@ FROZEN = (
 )
 SMALL = tuple(
     Op(f"adam/{kind}_{i}", kind, 2, [], "24;()", "24") for i in range(64) for kind in ("Mul", "AssignSubVariableOp")
+)
+PRINTED = (
+    Op("net/MatMul", "MatMul", 2_000, [0, 1], "64x128;128x128", "64x128"),
+    Op("StringFormat", "StringFormat", 7_000, ["net/MatMul"], "64x128", "()", dtype="string"),
+    Op("PrintV2", "PrintV2", 500, ["StringFormat"], "()", ""),
 )
 BUSY = Op("net/Conv2D", "Conv2D", 9_500, [0], "8x8", "8x8")
 
@@ -93,6 +120,8 @@ def frozen(*ops: Op) -> Analysis:
 
 GRAPH_CAUSES: dict[str, Callable[[], Analysis]] = {
     "one_hot_product": lambda: graph_run(*ONE_HOT),
+    "repeated_work": lambda: graph_run(*REPEATED, variables=[WEIGHTS]),
+    "turned_images": lambda: graph_run(*TURNED),
     "dense_update": lambda: graph_run(*TABLE, variables=[("items/embeddings", "100000x16", "float32")]),
     "graph_loop": lambda: graph_run(
         *LOOP, python=[*calling(9_900), *((f"{IN_LOOP}/x/Shape:Shape", 600.0 + 92 * i, 1.0) for i in range(100))]
@@ -103,12 +132,15 @@ GRAPH_CAUSES: dict[str, Callable[[], Analysis]] = {
     "double_precision": lambda: graph_run(
         Op("net/MatMul", "MatMul", 9_000, [0, 1], "64x64;64x64", "64x64", dtype="float64")
     ),
+    "half_precision": lambda: graph_run(*HALF_OPS),
     "unused_results": lambda: graph_run(*SLICED, variables=[("words/kernel", "64x9000", "float32")]),
     "all_pairs": lambda: graph_run(*PAIRS),
+    "flattened_features": lambda: graph_run(*FLATTENED, variables=[KERNEL]),
     "frozen_layers": lambda: frozen(*FROZEN),
     "number_checks": lambda: graph_run(
         Op("net/Conv2D", "Conv2D", 6_000, [0]), *(Op(f"net/check_{i}", "CheckNumericsV2", 60, [0]) for i in range(40))
     ),
+    "text_of_numbers": lambda: graph_run(*PRINTED),
     "few_threads": lambda: graph_run(BUSY, facts={"intra_op_threads": "1", "n_cpus": "4"}),
     "argument_conversion": converted,
     "eager_ops": lambda: graph_run(

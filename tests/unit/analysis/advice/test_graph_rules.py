@@ -9,13 +9,20 @@ import pytest
 
 from tests.unit.analysis.advice.graph_causes import (
     BUSY,
+    FLATTENED,
     FROZEN,
     GRAPH_CAUSES,
+    HALF_OPS,
+    KERNEL,
     LOOP,
     ONE_HOT,
     PAIRS,
+    PRINTED,
+    REPEATED,
     SLICED,
     TABLE,
+    TURNED,
+    WEIGHTS,
     converted,
     frozen,
 )
@@ -31,18 +38,23 @@ def rules(results: Analysis) -> list[str]:
 SAYS = {
     # rule: words of the title, words of the fix, the gain
     "one_hot_product": ("one-hot rows of 1,000", "keras.layers.Embedding", 0.70),
+    "repeated_work": ("computes again what another one did", "once a step, model(x, training=True)", 0.40),
+    "turned_images": ("2 transpositions a step (net.py:2)", "tf.transpose(x, [0, 2, 3, 1])", 0.40),
     "dense_update": ("all 100,000 rows of items/embeddings", "Hashing", 0.80),
     "graph_loop": ("rnn (net.py:2) of at least 100 iterations", "jit_compile=True", 0.99),
     "many_variables": ("64 variables of 24 numbers each", "one layer in place of many", 1.0),
     "double_precision": ("float64", "np.float32", 0.675),
+    "half_precision": ("float16", 'set_global_policy("float32")', 0.45),
     "unused_results": ("A slice keeps 2 % of what BatchMatMulV2", "dense(x[:, -1])", 0.83),
     "all_pairs": ("2,560,000 numbers of all pairs of 12,800 for a sum", "transpose_b=True", 0.85),
+    "flattened_features": ("dense/kernel has 1.64 of the 1.64 million weights", "GlobalAveragePooling2D", 0.88),
     "frozen_layers": (
         "1 frozen layer of net/base takes 6.20 of 10.0 ms",
         "by predict of a model of the frozen layers",
         0.62,
     ),
     "number_checks": ("40 of 41 ops a step", "disable_check_numerics", 0.26),
+    "text_of_numbers": ("StringFormat (net.py:2) makes text of numbers in each step", "summarize=3", 0.75),
     "few_threads": ("1 thread for an op, of 4 cores", "set_intra_op_parallelism_threads(0)", 0.71),
     "argument_conversion": ("64.0 MiB a step", "tf.constant(array)", 0.50),
     "eager_ops": ("calls 40 ops one by one", "in a tf.function", 0.39),
@@ -62,9 +74,62 @@ def test_the_cause_is_named_first_and_alone(rule: str) -> None:
     assert results.advice[0].gain_ratio == pytest.approx(gain, abs=0.02)
 
 
+def test_text_that_is_made_of_text_is_the_models_own_work() -> None:
+    """As of a layer that cuts sentences into words."""
+    told = graph_run(*(replace(op, dtype="string") for op in PRINTED))
+    assert "text_of_numbers" not in rules(told)
+
+
 def test_a_product_with_other_rows_is_no_fault() -> None:
     ops = [replace(op, type="Softmax") if op.type == "OneHot" else op for op in ONE_HOT]
     assert "one_hot_product" not in rules(graph_run(*ops))
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        replace(REPEATED[3], reads=[1, "read_1"]),  # another argument: two images through one net
+        replace(REPEATED[3], reads=["net/MatMul", "read_1"]),  # the same layer twice in a row
+        replace(REPEATED[3], reads=["read_1"]),  # one of its inputs is not known
+        replace(REPEATED[3], outputs="64x32"),
+    ],
+)
+def test_the_same_weights_for_other_tensors_repeat_nothing(last: Op) -> None:
+    assert rules(graph_run(*REPEATED[:3], last, variables=[WEIGHTS])) == []
+
+
+def test_weights_that_were_updated_between_two_reads_are_not_the_same() -> None:
+    results = graph_run(*REPEATED, variables=[WEIGHTS])
+    assert results.source_map is not None
+    update = pd.DataFrame([(2, 0, 1, -1)], columns=["op", "slot", "source", "source_output"])
+    edges = pd.concat([results.source_map.edges, update], ignore_index=True)
+    assert rules(Analysis(results.trace, replace(results.source_map, edges=edges))) == []
+
+
+def test_constants_of_a_line_may_be_any_number() -> None:
+    """As in `0.9 * m + 0.1 * g`: of which number a constant is nobody noted."""
+    scaled = [
+        *REPEATED[:2],
+        Op("mul/x", "Const", 0, [], "", "()"),
+        Op("mul", "Mul", 4_000, ["net/MatMul", "mul/x"], "32x64;()", "32x64"),
+        Op("mul_1/x", "Const", 0, [], "", "()"),
+        Op("mul_1", "Mul", 4_000, ["net/MatMul", "mul_1/x"], "32x64;()", "32x64"),
+    ]
+    assert rules(graph_run(*(replace(op, us=min(op.us, 3_000)) for op in scaled), variables=[WEIGHTS])) == []
+
+
+def test_what_reads_a_variable_that_is_not_trained_may_differ_each_time() -> None:
+    """A counter of random numbers moves on between two reads."""
+    results = graph_run(*REPEATED, variables=[WEIGHTS])
+    assert results.source_map is not None
+    results.source_map.variables["trainable"] = False
+    assert rules(results) == []
+
+
+def test_transpositions_of_heads_or_without_a_convolution_are_no_turned_images() -> None:
+    heads = [replace(op, inputs="-1x64x4x32", outputs="-1x4x64x32") if op.type == "Transpose" else op for op in TURNED]
+    assert rules(graph_run(*heads)) == []
+    assert rules(graph_run(*(replace(op, type="MatMul") if op.type == "Conv2D" else op for op in TURNED))) == []
 
 
 def test_a_table_that_a_step_reads_most_of_is_updated_for_good() -> None:
@@ -182,6 +247,13 @@ def test_what_has_the_shape_of_pairs_by_chance_is_not_counted() -> None:
     assert "all_pairs" not in rules(graph_run(*(replace(op, us=op.us / 10) for op in PAIRS), other))
 
 
+def test_flattened_input_of_the_model_or_small_weights_are_no_fault() -> None:
+    first = [replace(op, reads=[0]) if op.name == "flatten/Reshape" else op for op in FLATTENED[2:]]
+    assert "flattened_features" not in rules(graph_run(*first, variables=[KERNEL]))
+    others = [KERNEL, ("net/kernel", "4096x4096", "float32")]
+    assert "flattened_features" not in rules(graph_run(*FLATTENED, variables=others))
+
+
 @pytest.mark.parametrize(
     "ops",
     [
@@ -212,6 +284,10 @@ def test_a_layer_without_variables_that_nothing_trained_comes_before_belongs_in_
     assert "Call net/words in the dataset" in str(card.fix)
     behind = Op("net/mask/Where", "Where", 6_000, ["net/head/MatMul"], "32x8", "9x2", dtype="int64")
     assert "frozen_layers" not in rules(frozen(TEXT[0], replace(TEXT[1], us=10), *TEXT[2:], behind))
+
+
+def test_float32_among_float16_is_no_fault() -> None:
+    assert "half_precision" not in rules(graph_run(replace(HALF_OPS[0], dtype="float32")))
 
 
 def test_a_large_part_of_a_step_is_told_where_no_cause_is_known() -> None:

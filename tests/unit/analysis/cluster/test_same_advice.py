@@ -36,6 +36,7 @@ from tfprof_widgets.trace import host_names, merge_traces, of_host
 OF_ONE_PROGRAM = (
     *(
         "a hook of epochs",
+        "another thread",
         "a large validation",
         "a buffer that is filled",
         "input on the cores of the model",
@@ -123,6 +124,7 @@ def test_every_rule_is_asked_of_hosts_or_of_all_of_them_but_those_on_one_program
         "shuffle_fill",
         "input_competes",
         "large_graph",
+        "other_thread",
     }
 
 
