@@ -309,11 +309,12 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
 def host_fallback(run: Run) -> Iterator[Advice]:
     """Ops of the step run on the CPU while the device waits; gain: the share of such time, with the copies back."""
     steps, shares, rows = run.steps, run.results.op_shares, run.facts.attribution
-    if not steps.has_device:
+    if not steps.has_device or float(steps.wait_ms("host_compute").mean()) < MEDIUM_GAIN * steps.mean_ms:
         return
-    names = np.array(shares.name, np.object_)
+    names = shares.name
+    on_device = {name for name, is_one in zip(names, shares.is_device.tolist(), strict=True) if is_one}
     ours = ~shares.is_device & ~run.results.op_scopes.is_input & ~run.results.op_scopes.is_optimizer
-    ours &= ~np.isin(names, [*set(names[shares.is_device].tolist())])
+    ours &= np.array([name not in on_device for name in names], np.bool_)
     is_op = rows.category == CATEGORIES.index("host_compute")
     own = np.append(ours, False)[rows.op] & is_op
     is_told = own & (steps.entry_of[rows.step] >= 0)
