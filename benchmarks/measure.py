@@ -54,7 +54,7 @@ def measure_ours(file: Path) -> dict[str, Any]:
     watch.time("events", lambda: profile.events)
     for table in ("kernels", "hlo_ops", "layers", "scopes", "source_lines", "workers"):
         watch.time(table.replace("_", " "), partial(getattr, profile, table))
-    payload = watch.time("first payload", lambda: as_text(build_payload(profile.run.results).overview))
+    payload = watch.time("first payload", lambda: as_text(b"".join(build_payload(profile.run.results).first.values())))
     trace = profile.trace
     return {
         "seconds": watch.seconds,

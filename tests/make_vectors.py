@@ -155,8 +155,11 @@ def sent(results: Analysis) -> dict[str, Any]:
     """What travels of a capture, put together: `meta` and, by table and column, `[dtype, values]`."""
     got = receive(build_payload(results))
     left = {name: columns for name, columns in got.tables.items() if name not in _TABLES}
+    (tile,) = got.tiles
+    left |= {f"{name}:0": tile[name] for name in ("events", "runs", "flows_out", "flows_in")}
+    meta = {name: [] if name in _WORDS else value for name, value in got.meta.items()}
     return {
-        "meta": {name: [] if name in _WORDS else value for name, value in got.meta.items()},
+        "meta": {**meta, "sections": {}},
         "tables": {
             name: {column: [values.dtype.str[1:], values.tolist()] for column, values in columns.items()}
             for name, columns in left.items()

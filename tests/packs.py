@@ -4,22 +4,57 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+if TYPE_CHECKING:
+    from tfprof_widgets.show import Payload
+
 Values = npt.NDArray[Any]
+Columns = dict[str, npt.NDArray[Any]]
+Pack = tuple[dict[str, Any], dict[str, Columns]]
 _DTYPES = {"f8": "<f8", "f4": "<f4", "i4": "<i4", "u4": "<u4", "u2": "<u2", "u1": "<u1", "u8": "<u8"}
 
 
-def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, dict[str, npt.NDArray[Any]]]]:
+def unpack(data: bytes) -> Pack:
     """Read a pack back as `(meta, {table: {column: values}})`, as the browser does."""
     raw = zlib.decompress(data)
     body = 4 + int.from_bytes(raw[:4], "little")
     header = json.loads(raw[4:body])
     return header["meta"], {name: _columns(table, memoryview(raw)[body:]) for name, table in header["tables"].items()}
+
+
+def joined(packs: Iterable[Pack]) -> Pack:
+    """What some packs hold together; tables and lists in several parts in the order of those."""
+    meta: dict[str, Any] = {}
+    tables: dict[str, Columns] = {}
+    for more_meta, more_tables in packs:
+        for name, value in more_meta.items():
+            meta[name] = [*meta[name], *value] if isinstance(meta.get(name), list) else value
+        for name, columns in more_tables.items():
+            known = tables.get(name)
+            tables[name] = {c: np.concatenate([known[c], v]) if known else v for c, v in columns.items()}
+    return {"names": [], **meta}, tables
+
+
+def first_of(payload: Payload) -> Pack:
+    """What the first parts of a payload hold, tiles under their number such as `events:0`."""
+    found = []
+    for key, part in payload.first.items():
+        meta, tables = unpack(part)
+        name, _, number = key.partition(":")
+        is_tile = name in ("events", "stats")
+        found.append((meta, {f"{table}:{number}": columns for table, columns in tables.items()} if is_tile else tables))
+    return joined(found)
+
+
+def is_here(payload: Payload) -> set[str]:
+    """The tables, lists and tiles that the first parts hold whole."""
+    late = {key.partition(":")[0] for key in payload.keys}
+    return set(payload.all) - late
 
 
 def _columns(table: dict[str, Any], body: memoryview) -> dict[str, npt.NDArray[Any]]:

@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .analysis.tables import TableProperty
-from .display import WithoutWidgets, output_of, write_page
+from .display import WithoutWidgets, displayed, output_of, write_page
 from .errors import EmptyTraceError, TfProfError
 from .profiles import Profile
+from .show.front_end import EachSession, is_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -160,9 +161,9 @@ class ProfileDiff:
 
     def dashboard(self) -> DiffPanel:
         """The widget that shows it: verdict, step times, tables of what changed, and the timelines of both runs, linked."""
-        panel = self._panel
+        panel = self._panel()
         self._timelines()
-        if panel.comm is None:  # closed, as a cell that showed it was run again
+        if not is_open(panel):  # closed, as a cell that showed it was run again
             from .show.widgets import open_again
 
             open_again(panel.data)
@@ -187,12 +188,15 @@ class ProfileDiff:
         return write_page(path, self._page, embed=embed)
 
     @cached_property
-    def _panel(self) -> DiffPanel:
+    def _panel(self) -> EachSession[DiffPanel]:
+        return EachSession(self._make_panel)
+
+    def _make_panel(self) -> DiffPanel:
         from .show.outputs import DiffPanel
         from .show.payload import diff_content
         from .show.widgets import DiffData
 
-        first, second = (one.data.payload.contents.names.cut if one is not None else str for one in self._timelines())
+        first, second = (one.data.payload.names.cut if one is not None else str for one in self._timelines())
         content = diff_content(self._runs, titles=(self.a, self.b), notices=self.notices, cut=(first, second))
         return DiffPanel(data=DiffData(content), timelines=self._timelines())
 
@@ -215,6 +219,10 @@ class ProfileDiff:
         return comparison_page(
             self.dashboard(), embedded, title=" compared with ".join(" ".join(one.split()) for one in (self.a, self.b))
         )
+
+    def _display_(self) -> object:
+        """What marimo shows."""
+        return displayed(self)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         instead = WithoutWidgets(self.__str__, self._plain_html, self._page)

@@ -82,6 +82,14 @@ def output_of(shown: Shown, instead: WithoutWidgets, *, name: str) -> dict[str, 
     return {"text/plain": f"{told}\n{reason}".strip()}
 
 
+def displayed(shown: Shown) -> object:
+    """The widget of something, or the reason why there is none: for a front end that shows what it is given."""
+    try:
+        return shown.dashboard()
+    except TfProfError as error:
+        return f"{shown!r}\ntfprof: {error}"
+
+
 def write_page(path: str | Path, page: MakesPage, *, embed: Amount) -> Path:
     """Write a page whole or not at all; returns its path."""
     from .export.files import replacing

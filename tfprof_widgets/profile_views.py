@@ -16,6 +16,7 @@ from .export.chrome import chrome_trace_in_pieces
 from .profiled_run import ProfiledRun
 from .show import widgets
 from .show.embedding import Amount, build_payload, embed
+from .show.front_end import is_open
 from .show.library import limits_of, views_js
 from .show.link import LinkModel
 from .show.page import dashboard_page
@@ -122,7 +123,7 @@ class ProfileViews:
             "open_host": self._open_host,
             "measure": self._measured_advice.reply,
         }
-        self.link.use(data.payload.contents.names.cut)
+        self.link.use(data.payload.names.cut)
         return data
 
     def view(self, kind: type[V], **traits: Any) -> V:
@@ -130,7 +131,7 @@ class ProfileViews:
         view = self._made.get(kind)
         if not isinstance(view, kind):
             view = self._made[kind] = kind(link=self.link, data=self.data, **traits)
-        if view.comm is None:  # closed, as a cell that showed it was run again
+        if not is_open(view):  # closed, as a cell that showed it was run again
             open_again(self.data)
         return view
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .analysis.common import plural
 from .analysis.tables import TABLES, TableProperty
-from .display import WithoutWidgets, output_of, write_page
+from .display import WithoutWidgets, displayed, output_of, write_page
 from .errors import TfProfError
 from .profiled_run import ProfiledRun
 from .progress import Progress
+from .show.front_end import EachSession
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -393,10 +394,14 @@ class Profile:
     # ---- views: one widget of each kind, the same however often you ask for it ---------------------------------------
 
     @cached_property
-    def _views(self) -> ProfileViews:
+    def _session_views(self) -> EachSession[ProfileViews]:
         from .profile_views import ProfileViews
 
-        return ProfileViews(self.run, self._show_host)
+        return EachSession(lambda: ProfileViews(self.run, self._show_host))
+
+    @property
+    def _views(self) -> ProfileViews:
+        return self._session_views()
 
     @property
     def link(self) -> LinkModel:
@@ -451,7 +456,6 @@ class Profile:
         link.time_range = selection.time_range_ns or ()
         link.step = -1 if row is None else row
         link.selection = selection.op_names
-        link.stretches = ()
         link.host = selection.host
         return selection
 
@@ -715,6 +719,10 @@ class Profile:
             return f"<Profile {self.title}: {reduced}{steps}, {plural(environment.n_events, 'event')}>"
         except TfProfError as error:
             return f"<Profile {self.title}: {error}>"
+
+    def _display_(self) -> object:
+        """What marimo shows."""
+        return displayed(self)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         if not self.run.has_ended:

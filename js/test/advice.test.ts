@@ -295,7 +295,7 @@ describe("cards of the overview panel", () => {
 
 describe("advice that comes after the first paint", () => {
   const LATE = ["advice", "next_steps", "advice_notices"];
-  const sections = Object.fromEntries(LATE.map((name) => [name, { n_rows: 0, n_parts: 1, is_here: false }]));
+  const sections = Object.fromEntries(LATE.map((name) => [name, { n_rows: 0, n_parts: 1 }]));
   const late = () => show([], { sections } as Partial<TraceMeta>);
   type Shown = Awaited<ReturnType<typeof show>>;
 

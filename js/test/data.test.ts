@@ -11,9 +11,9 @@ function table(columns: Record<string, TypedArray>): Table {
 }
 
 const SECTIONS = {
-  steps: { n_rows: 1, n_parts: 1, is_here: true },
-  memory: { n_rows: 4, n_parts: 2, is_here: false },
-  kernels: { n_rows: 3, n_parts: 2, is_here: false },
+  steps: { n_rows: 1, n_parts: 0 },
+  memory: { n_rows: 4, n_parts: 2 },
+  kernels: { n_rows: 3, n_parts: 2 },
 };
 const FIRST: Pack = {
   meta: { names: ["a", "b"], lines: [], sections: SECTIONS },
@@ -126,7 +126,7 @@ describe("data", () => {
   });
 
   it("puts late names into the places that wait for them", async () => {
-    const meta = { ...FIRST.meta, sections: { names: { n_rows: 4, n_parts: 1, is_here: false } } };
+    const meta = { ...FIRST.meta, sections: { names: { n_rows: 4, n_parts: 1 } } };
     const page = await fakePage({ ...FIRST, meta });
     const data = await connectData(page.host, "anywidget:data1", signal);
     expect(data.meta.names).toEqual(["a", "b", "", ""]);
@@ -179,10 +179,11 @@ describe("data", () => {
       meta: { window: [10, 20] },
       tables: { memory: table({ time_ps: Float64Array.of(2) }), kernels: table({}) },
     };
-    const text = async (key: string, pack: Pack) => [key, Buffer.from(await encodePack(pack)).toString("base64")];
-    const embedded = [await text("window", window), await text("kernels:0", PARTS["kernels:0"])];
-    embedded.push(await text("kernels:1", PARTS["kernels:1"]));
-    const page = await fakePage(FIRST, { embedded, is_offline: true });
+    const text = async (key: string, pack: Pack) =>
+      [key, Buffer.from(await encodePack(pack)).toString("base64")] as const;
+    const parts = [await text("window", window), await text("kernels:0", PARTS["kernels:0"])];
+    parts.push(await text("kernels:1", PARTS["kernels:1"]));
+    const page = await fakePage(FIRST, { parts, is_offline: true });
     const data = await connectData(page.host, "anywidget:data1", signal);
     await data.ready(["memory"]);
     expect(page.data.sent).toEqual([]);
@@ -229,7 +230,7 @@ describe("data", () => {
 
 describe("tiles", () => {
   const { signal } = new AbortController();
-  const cut = (nTiles: number): Tiled => tiled(trainingRun({ nSteps: 20 }), { nTiles, isWhole: false });
+  const cut = (nTiles: number): Tiled => tiled(trainingRun({ nSteps: 20 }), { nTiles });
 
   it("come for what is on screen first, then outward, then their stats", async () => {
     const { first, parts } = cut(9);
@@ -252,7 +253,7 @@ describe("tiles", () => {
 
   it("give the stats of an event when it is asked about, inflating those of its tile", async () => {
     const run = trainingRun({ nSteps: 20 });
-    const { first, parts, order } = tiled(run, { nTiles: 4, isWhole: false });
+    const { first, parts, order } = tiled(run, { nTiles: 4 });
     const page = await fakePage(first);
     const data = await connectData(page.host, "anywidget:data1", signal);
     const { events } = data;

@@ -65,7 +65,7 @@ describe("an error is shown in the view", () => {
 
   it("while it waits for its data", async () => {
     const scene = makeScene();
-    const sections = { memory: { n_rows: 2, n_parts: 2, is_here: false } };
+    const sections = { memory: { n_rows: 2, n_parts: 2 } };
     const page = await fakePage({ ...scene, meta: { ...scene.meta, sections } });
     const el = document.body.appendChild(document.createElement("div"));
     const { signal } = new AbortController();
@@ -82,7 +82,7 @@ describe("an error is shown in the view", () => {
 
   it("when the advice that comes late cannot be drawn", async () => {
     const late = ["advice", "next_steps", "advice_notices"];
-    const sections = Object.fromEntries(late.map((name) => [name, { n_rows: 0, n_parts: 1, is_here: false }]));
+    const sections = Object.fromEntries(late.map((name) => [name, { n_rows: 0, n_parts: 1 }]));
     const scene = makeScene();
     const { page } = await showWidget(overviewPanel, { ...scene, meta: { ...scene.meta, sections } });
     vi.spyOn(Element.prototype, "replaceChildren").mockImplementation(broken);

@@ -55,33 +55,38 @@ export interface FakePage {
 let nPages = 0;
 const numbers = new WeakMap<Table, number>();
 let nTables = 0;
-const overviews = new Map<string, string>();
+const encoded = new Map<string, [key: string, text: string][]>();
 
-/** A pack with all events in one table is sent as views/payload/payload.py would send it; the same tables are encoded once. */
-async function overviewOf(given: Pack): Promise<string> {
+/** A pack with all events in one table is sent as show/embedding.py would send it; the same tables are encoded once. */
+async function partsOf(given: Pack): Promise<[key: string, text: string][]> {
   const tables = Object.entries(given.tables).map(([name, table]) => {
     if (!numbers.has(table)) numbers.set(table, nTables++);
     return [name, numbers.get(table)];
   });
   const key = JSON.stringify([given.meta, tables]);
-  const known = overviews.get(key);
+  const known = encoded.get(key);
   if (known !== undefined) return known;
-  const pack = given.tables.events ? tiled(given).first : given;
-  const overview = Buffer.from(await encodePack(pack)).toString("base64");
-  overviews.set(key, overview);
-  return overview;
+  const cut = given.tables.events ? tiled(given) : { first: given, parts: new Map<string, Pack>() };
+  const packs: [string, Pack][] = [["first:0", cut.first], ...cut.parts];
+  const parts = await Promise.all(
+    packs.map(async ([name, pack]): Promise<[string, string]> => [name, await text(pack)]),
+  );
+  encoded.set(key, parts);
+  return parts;
 }
 
-export async function fakePage(given: Pack, data: Record<string, unknown> = {}): Promise<FakePage> {
+const text = async (pack: Pack) => Buffer.from(await encodePack(pack)).toString("base64");
+
+interface FakeState extends Record<string, unknown> {
+  /** Beside those of the pack. */
+  readonly parts?: readonly (readonly [key: string, text: string])[];
+}
+
+export async function fakePage(given: Pack, { parts = [], ...data }: FakeState = {}): Promise<FakePage> {
   nPages += 1;
   const models: Record<string, FakeModel> = {
     link: new FakeModel({ time_range: [], whole_capture: false, selection: [], hover: "", step: -1 }),
-    data: new FakeModel({
-      data_id: `data${nPages}`,
-      overview: await overviewOf(given),
-      embedded: [],
-      ...data,
-    }),
+    data: new FakeModel({ data_id: `data${nPages}`, parts: [...(await partsOf(given)), ...parts], ...data }),
   };
   models.bokeh = new FakeModel({ name: "bokeh", version: "test", source: "" });
   const refs = { link: `anywidget:link${nPages}`, data: `anywidget:data${nPages}`, bokeh: "anywidget:bokeh" };

@@ -34,7 +34,7 @@ const around = fusion({
 
 async function shown(graphs: readonly HloGraphMeta[], n_hlo_ops = graphs.length) {
   const pack = sceneStructure();
-  const sections = { hlo_ops: { n_rows: n_hlo_ops, n_parts: 1, is_here: true } };
+  const sections = { hlo_ops: { n_rows: n_hlo_ops, n_parts: 0 } };
   const made = await showWidget(treeView, { ...pack, meta: { ...pack.meta, hlo_graphs: graphs, sections } });
   [...made.root.querySelectorAll("button")].find((button) => button.textContent === "HLO")?.click();
   await settle();

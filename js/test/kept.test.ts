@@ -19,18 +19,13 @@ describe("traits that a page keeps", () => {
   });
 
   it("are found in the output that has them, in sight or not", async () => {
-    const model = makeModel({ overview: "", embedded: [], data_id: "mine", is_offline: false });
-    const state = { overview: "<packed>", embedded: [["a", "b"]], data_id: "other", is_offline: true };
+    const model = makeModel({ parts: [], data_id: "mine", is_offline: false });
+    const state = { parts: [["a", "b"]], data_id: "other", is_offline: true };
     addPage({ other: { state: {} } });
     addPage({ m1: { state } });
-    const traits = await wholeTraits(model, "IPY_MODEL_m1", "overview");
-    expect(["overview", "embedded", "data_id", "is_offline"].map(traits)).toEqual([
-      "<packed>",
-      [["a", "b"]],
-      "mine",
-      false,
-    ]);
-    expect((await wholeTraits(model, "anywidget:m1", "overview"))("overview")).toBe("<packed>");
+    const traits = await wholeTraits(model, "IPY_MODEL_m1", "parts");
+    expect(["parts", "data_id", "is_offline"].map(traits)).toEqual([[["a", "b"]], "mine", false]);
+    expect((await wholeTraits(model, "anywidget:m1", "parts"))("parts")).toEqual([["a", "b"]]);
   });
 
   it("are waited for: outputs come one after the other", async () => {

@@ -11,7 +11,7 @@ export interface Loading extends Tiled {
 
 /** `arrived`: all tiles when left out. */
 export function loading(pack: Pack, options: TilingOptions & { arrived?: readonly number[] } = {}): Loading {
-  const cut = tiled(pack, { isWhole: false, ...options });
+  const cut = tiled(pack, { ...options });
   const nLines = (pack.meta as unknown as TraceMeta).lines.length;
   const events = new Events((name) => cut.first.tables[name], nLines);
   const arrive = (tile: number) => {

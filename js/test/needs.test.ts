@@ -19,9 +19,9 @@ const FIRST: Pack = {
     lines: [],
     step_names: ["0", "1", "2", "3"],
     sections: {
-      steps: { n_rows: 4, n_parts: 1, is_here: true },
-      memory: { n_rows: 2, n_parts: 2, is_here: false },
-      occurrences: { n_rows: 1, n_parts: 1, is_here: false },
+      steps: { n_rows: 4, n_parts: 0 },
+      memory: { n_rows: 2, n_parts: 2 },
+      occurrences: { n_rows: 1, n_parts: 1 },
     },
   },
   tables: { steps: STEPS },
@@ -54,7 +54,7 @@ async function answer(page: FakePage, key: string) {
 
 async function embedded(window: readonly [number, number]) {
   const pack: Pack = { meta: { window }, tables: part("memory").tables };
-  return { embedded: [["window", Buffer.from(await encodePack(pack)).toString("base64")]], is_offline: true };
+  return { parts: [["window", Buffer.from(await encodePack(pack)).toString("base64")] as const], is_offline: true };
 }
 
 describe("a view that needs more than the first pack", () => {
@@ -124,7 +124,7 @@ describe("a view that needs more than the first pack", () => {
   });
 
   it("hides sums of executions of the window where the totals of all, or of the linked host, are not here", async () => {
-    const sections = { ...(FIRST.meta.sections as object), unit_totals: { n_rows: 9, n_parts: 9, is_here: false } };
+    const sections = { ...(FIRST.meta.sections as object), unit_totals: { n_rows: 9, n_parts: 9 } };
     const pack: Pack = { ...FIRST, meta: { ...FIRST.meta, sections } };
     const ofOps = await show(await fakePage(pack, await embedded([5_000, 41_000])), {
       needs: ["steps"],

@@ -1,4 +1,4 @@
-/** A pack with all events in one table -> the first pack and the parts that the kernel would send: what views/payload/tiles.py does. */
+/** A pack with all events in one table -> the first pack and the parts that the kernel would send: what show/embedding.py does. */
 import type { TraceMeta } from "../src/data/meta";
 import type { Pack, Table, TypedArray } from "../src/data/pack";
 
@@ -6,8 +6,6 @@ export interface TilingOptions {
   readonly nTiles?: number;
   /** Every so many events one is in the sample, beside those that cross the edge of a tile. */
   readonly sampleEvery?: number;
-  /** Whether the tiles are in the first pack, as those of a small capture are. */
-  readonly isWhole?: boolean;
   /** From a tile of the source event to the rows of the table of flows. */
   readonly flows?: readonly (readonly [from: number, to: number, kind: number])[];
 }
@@ -60,12 +58,6 @@ export function tiled(pack: Pack, options: TilingOptions = {}): Tiled {
   };
   if (meta.op_name) tables.ops = opsOf(meta);
   if (tables.names) tables.names = countNames(tables.names, events);
-  if (options.isWhole ?? true) {
-    for (const [key, part] of parts) {
-      const [, tile] = key.split(":");
-      for (const [name, each] of Object.entries(part.tables)) tables[`${name}:${tile}`] = each;
-    }
-  }
   const first = { ...without(pack.meta, ["op_name", "op_type", "op_family", "op_device", "op_eager"]), tiles: nTiles };
   return { first: { meta: first, tables }, parts, order };
 }

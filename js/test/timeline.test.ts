@@ -38,7 +38,7 @@ describe("timeline", () => {
   });
 
   it("draws what is here, says how much that is, and keeps the selected slice when the tiles come", async () => {
-    const { first, parts } = tiled(RUN, { nTiles: 4, isWhole: false, sampleEvery: 3 });
+    const { first, parts } = tiled(RUN, { nTiles: 4, sampleEvery: 3 });
     const { page, root, area } = await show(first);
     const about = () => root.querySelector(".tl-about")?.textContent;
     expect(about()).toContain("0 of 7,173 events, waiting for the kernel");
@@ -61,7 +61,7 @@ describe("timeline", () => {
   });
 
   it("says in a page without stats how to keep them", async () => {
-    const { first } = tiled(RUN, { nTiles: 4, isWhole: false, sampleEvery: 3 });
+    const { first } = tiled(RUN, { nTiles: 4, sampleEvery: 3 });
     const { root, area } = await show(first, { is_offline: true });
     await click(area, root.tfprofLocate(BATCH, 2));
     await vi.waitFor(() => expect(details(root)).toMatch(/Stats in the trace *not known here.*embed="full"/), 3000);

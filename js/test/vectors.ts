@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { expect } from "vitest";
 import type { Table, TypedArray } from "../src/data/pack";
 import { connectData, type TraceData } from "../src/data/store";
+import { encodePack } from "./encoding";
 import { fakePage } from "./fake_host";
 
 export type Row = Readonly<Record<string, string | number | boolean | null>>;
@@ -36,8 +37,12 @@ function tableOf(columns: SentPack["tables"][string]): Table {
 
 /** The data of a page that has received the pack. */
 export async function dataOf({ meta, tables }: SentPack): Promise<TraceData> {
-  const made = Object.fromEntries(Object.entries(tables).map(([name, columns]) => [name, tableOf(columns)]));
-  const page = await fakePage({ meta, tables: made });
+  const made = Object.entries(tables).map(([name, columns]) => [name, tableOf(columns)] as const);
+  const isOfTile = ([name]: readonly [string, Table]) => name.includes(":");
+  const page = await fakePage({ meta, tables: Object.fromEntries(made.filter((one) => !isOfTile(one))) });
+  const tiles = Object.fromEntries(made.filter(isOfTile).map(([name, table]) => [name.replace(/:0$/, ""), table]));
+  const pack = Buffer.from(await encodePack({ meta: {}, tables: tiles })).toString("base64");
+  if (tiles.events) page.data.state.parts = [...(page.data.state.parts as unknown[]), ["events:0", pack]];
   return connectData(page.host, page.view.get("data") as string, new AbortController().signal);
 }
 

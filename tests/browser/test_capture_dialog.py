@@ -87,6 +87,10 @@ def test_workers_are_captured_while_other_cells_run(
 def test_the_cell_run_again_has_a_new_dialog_and_leaves_nothing_of_the_old(
     notebook: Notebook, dialog: Locator, worker: TrainingProcess
 ) -> None:
+    dialog.get_by_label("Workers").fill(worker.address)
+    dialog.get_by_label("Duration (ms)").fill("500")
+    press(dialog, "Capture")
+    notebook.wait_for_value("dialog.is_capturing or dialog.profile is None", False)
     notebook.value("exec('kept = dialog.profile', globals())")
     notebook.run_cell(SHOW)
     n_widgets = notebook.value(N_WIDGETS)

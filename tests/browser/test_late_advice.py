@@ -76,7 +76,7 @@ def test_the_cards_come_after_the_overview_and_move_nothing(notebook: Notebook) 
 
 def test_the_saved_notebook_has_them(notebook: Notebook) -> None:
     def keys() -> set[str]:
-        return set(notebook.value("[key for key, _ in prof.timeline().data.embedded]"))
+        return set(notebook.value("[key for key, _ in prof.timeline().data.parts]"))
 
     poll(lambda: {"advice:0", "next_steps:0", "advice_notices:0"} <= keys(), lambda: f"{keys()}")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .live import LiveView
     from .outputs import hear_beside_cells, is_beside_cells
     from .pack import (
-        ListSection, PART_BYTES, Rows, Segment, Table, TableCoder, TableSection, as_text, pack_bytes,
+        PART_BYTES, Rows, Section, Table, TableCoder, as_text, pack_bytes,
     )
     from .page import dashboard_page, fallback_html, html_page, json_safe, live_page, script_safe, snapshot
     from .payload import activity, bounds_of, diff_content, first_view, typical_steps

@@ -16,7 +16,7 @@ from ..analysis.timeline import Counters
 from ..trace.arrays import Float64, Int32, Int64, UInt8
 from ..trace.stats import ranges
 from ..trace.trace import Trace
-from .pack import Rows, Table, TableSection, pack_bytes
+from .pack import Rows, Section, Table, pack_bytes
 
 MAX_LINES = 4096
 """More tracks than anybody looks through; the busiest are sent, and the view says of how many."""
@@ -417,12 +417,12 @@ def sample_rows(counters: Counters, *, n_wanted: int) -> Int64:
 PsSpan = tuple[float, float]
 
 
-def window_pack(sections: Iterable[TableSection], window_ps: PsSpan) -> bytes:
+def window_pack(sections: Iterable[Section], window_ps: PsSpan) -> bytes:
     tables = {section.name: _cut(section, window_ps) for section in sections}
     return pack_bytes({"window": list(window_ps)}, tables)
 
 
-def rows_within(section: TableSection, window_ps: PsSpan) -> Int64:
+def rows_within(section: Section, window_ps: PsSpan) -> Int64:
     """The rows of a section that overlap a window, ascending."""
     if section.interval is None:
         raise ValueError(f"section {section.name!r} knows no times of its rows, so no window can be cut from it")
@@ -431,9 +431,9 @@ def rows_within(section: TableSection, window_ps: PsSpan) -> Int64:
     return np.flatnonzero(begins_before & ((end > window_ps[0]) | (start >= window_ps[0])))
 
 
-def _cut(section: TableSection, window_ps: PsSpan) -> Table:
+def _cut(section: Section, window_ps: PsSpan) -> Table:
     rows = rows_within(section, window_ps)
-    table = section.build(rows)
+    table = section.table(rows)
     if not section.refers or not len(rows):
         return table
     values, dtype = table.columns[section.refers]

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from weakref import WeakKeyDictionary
+
+Value = TypeVar("Value")
 
 if TYPE_CHECKING:
     import ipywidgets
@@ -50,3 +54,39 @@ def open_widgets() -> list[ipywidgets.Widget]:
 
     kept = module._instances if hasattr(module, "_instances") else ipywidgets.Widget.widgets
     return list(kept.values())
+
+
+_SERVERS = (
+    ("marimo._runtime.context", "safe_get_context", "stream"),
+    ("bokeh.io", "curdoc", "session_context"),
+)
+"""Servers with several visitors in one process: the module, what gives the current visit, and its attribute that lasts."""
+
+
+def session() -> object:
+    """Who sees the widgets that are made now: a kernel's shell, a visit of a server; None where there is one alone."""
+    shell = kernel_shell()
+    for module, function, attribute in _SERVERS if shell is None else ():
+        find = getattr(sys.modules.get(module), function, None)
+        found = getattr(find(), attribute, None) if find is not None else None
+        if found is not None:
+            return found
+    return shell
+
+
+class EachSession(Generic[Value]):
+    """One of something for each session, made when it is first asked for there: nobody moves the views of another visitor."""
+
+    def __init__(self, make: Callable[[], Value]) -> None:
+        self._make, self._made = make, WeakKeyDictionary[object, Value]()
+
+    def __call__(self) -> Value:
+        owner = session() or self
+        if owner not in self._made:
+            self._made[owner] = self._make()
+        return self._made[owner]
+
+
+def is_open(widget: Any) -> bool:
+    """Whether a front end has the widget; marimo closes its comm and no more when the cell that made it runs again."""
+    return widget.comm is not None and not getattr(widget.comm, "_closed", False)

@@ -53,7 +53,7 @@ class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
     """Row of the selected step in `Profile.steps`, 0 the first, or -1 for none."""
     stretches = traitlets.Tuple(default_value=()).tag(sync=True)
     """What a card's "Show evidence" marks in the timeline: begin and end of each stretch in turn, nanoseconds after the
-    trace origin.
+    trace origin. Another `time_range` or `selection` that is set here removes them.
     """
 
     host = traitlets.Unicode("").tag(sync=True)
@@ -87,6 +87,12 @@ class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
             shown = ", ".join(known[:_MOST_NAMED]) + (", ..." if len(known) > _MOST_NAMED else "")
             raise traitlets.TraitError(f"host is the name of a host or '' for all; got {name!r}, there are: {shown}")
         return name
+
+    @traitlets.observe("time_range", "selection")  # type: ignore[untyped-decorator]
+    def _drop_stretches(self, change: dict[str, object]) -> None:
+        """Drop the marks with what they are of; a front end that sends a range sends its marks with it."""
+        if change["name"] not in self._property_lock:
+            self.stretches = ()
 
     @traitlets.validate("selection")  # type: ignore[untyped-decorator]
     def _check_selection(self, proposal: dict[str, tuple[object, ...]]) -> tuple[str, ...]:

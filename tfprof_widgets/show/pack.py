@@ -15,9 +15,8 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -175,8 +174,6 @@ _DTYPES = {"f8": "<f8", "f4": "<f4", "i4": "<i4", "u4": "<u4", "u2": "<u2", "u1"
 _LEVEL = 1
 """Of zlib: higher levels cost several times the time for a tenth of the bytes (see `packed_tightly`)."""
 _KEPT_LEVEL = 6
-_ZLIB_HEADER, _LAST_BLOCK = b"\x78\x01", b"\x03\x00"
-_ADLER_BASE = 65521
 
 
 Rows = slice | npt.NDArray[np.int64] | npt.NDArray[np.int32]
@@ -192,6 +189,10 @@ class Table:
         if len(set(lengths.values())) > 1:
             raise TypeError(f"columns of one table differ in length: {lengths}")
         self.n = next(iter(lengths.values()), 0)
+
+    @property
+    def row_bytes(self) -> int:
+        return sum(values.itemsize for values, _ in self.columns.values())
 
 
 def columns_of(source: object, rows: Rows, **names: str) -> dict[str, tuple[npt.NDArray[Any], str]]:
@@ -225,75 +226,27 @@ def _exact(name: str, values: npt.NDArray[Any], dtype: str) -> tuple[npt.NDArray
     return wire, dtype
 
 
-class Segment:
-    """One table as it lies in a pack, compressed on its own: packs are put together, and measured, without doing it again."""
-
-    def __init__(self, table: Table) -> None:
-        self.n = table.n
-        self.columns: dict[str, dict[str, Any]] = {}
-        """By column its dtype, its begin in the table, and its code, if any."""
-        blocks: list[memoryview | bytes] = []
-        offset = 0
-        for name, dtype, code, data in TableCoder(table.columns).coded():
-            told = {"dtype": dtype, "offset": offset}
-            self.columns[name] = told if code is None else {**told, "code": code}
-            blocks += [np.ascontiguousarray(data).view(np.uint8).data, bytes(-data.nbytes % 8)]
-            offset += data.nbytes + len(blocks[-1])
-        self.columns = {name: self.columns[name] for name in table.columns}
-        self.block = Block.of(b"".join(blocks))
-
-    @property
-    def row_bytes(self) -> int:
-        return sum(np.dtype(_DTYPES[column["dtype"]]).itemsize for column in self.columns.values())
-
-    def header(self, offset: int) -> dict[str, Any]:
-        """What the header of a pack says of the table when it begins at `offset`."""
-        moved = {name: {**column, "offset": column["offset"] + offset} for name, column in self.columns.items()}
-        return {"n": self.n, "columns": moved}
-
-
-class Block(NamedTuple):
-    """Some bytes of a pack, deflated on their own: they refer to nothing before them."""
-
-    data: bytes
-    """Whole blocks of deflate."""
-    adler: int
-    n_raw_bytes: int
-
-    @classmethod
-    def of(cls, raw: bytes) -> Block:
-        compressor = zlib.compressobj(_LEVEL, wbits=-zlib.MAX_WBITS)
-        return cls(compressor.compress(raw) + compressor.flush(zlib.Z_FULL_FLUSH), zlib.adler32(raw), len(raw))
-
-    @classmethod
-    def joined(cls, blocks: Sequence[Block]) -> Block:
-        """The bytes of some blocks, one after the other; Source of the checksum: RFC 1950, section 9."""
-        low, high, n = 1, 0, 0
-        for block in blocks:
-            high += (block.adler >> 16) + block.n_raw_bytes * (low - 1)
-            low += (block.adler & 0xFFFF) - 1
-            n += block.n_raw_bytes
-        return cls(b"".join(block.data for block in blocks), high % _ADLER_BASE << 16 | low % _ADLER_BASE, n)
-
-
 def json_text(value: object) -> str:
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
-def pack_bytes(meta: Mapping[str, Any], tables: Mapping[str, Table | Segment], members: Sequence[Block] = ()) -> bytes:
+def pack_bytes(meta: Mapping[str, Any], tables: Mapping[str, Table]) -> bytes:
     """Compress `meta` (JSON) and `tables` into one pack; its layout is in `js/src/data/pack.ts`."""
-    segments = {name: table if isinstance(table, Segment) else Segment(table) for name, table in tables.items()}
     head: dict[str, Any] = {}
+    blocks: list[memoryview | bytes] = []
     offset = 0
-    for name, segment in segments.items():
-        head[name] = segment.header(offset)
-        offset += segment.block.n_raw_bytes
-    begin, end = f'{{"tables":{json_text(head)},"meta":{json_text(meta)[:-1]}'.encode(), b"}}"
-    n = len(begin) + sum(block.n_raw_bytes for block in members) + len(end)
-    padding = -(4 + n) % 8
-    first = Block.of((n + padding).to_bytes(4, "little") + begin)
-    whole = Block.joined([first, *members, Block.of(end + b" " * padding), *(one.block for one in segments.values())])
-    return b"".join([_ZLIB_HEADER, whole.data, _LAST_BLOCK, whole.adler.to_bytes(4, "big")])
+    for name, table in tables.items():
+        columns: dict[str, dict[str, Any]] = {}
+        for column, dtype, code, data in TableCoder(table.columns).coded():
+            columns[column] = {"dtype": dtype, "offset": offset} | ({} if code is None else {"code": code})
+            blocks += [np.ascontiguousarray(data).view(np.uint8).data, bytes(-data.nbytes % 8)]
+            offset += data.nbytes + len(blocks[-1])
+        head[name] = {"n": table.n, "columns": {column: columns[column] for column in table.columns}}
+    text = json_text({"tables": head, "meta": meta}).encode()
+    text += b" " * (-(4 + len(text)) % 8)
+    compressor = zlib.compressobj(_LEVEL)
+    packed = [compressor.compress(raw) for raw in (len(text).to_bytes(4, "little"), text, *blocks)]
+    return b"".join([*packed, compressor.flush()])
 
 
 def packed_tightly(data: bytes) -> bytes:
@@ -309,12 +262,12 @@ def as_text(data: bytes) -> str:
 PART_BYTES = 4 * 2**20
 """Of one message, as a browser holds several times as much while it decodes."""
 MOST_COMPRESSED = 8
-"""Columns seldom shrink more, so it is not tried."""
+"""Columns seldom shrink more."""
 
 Interval = tuple[Int64, Int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TileSection:
     """What travels tile by tile."""
 
@@ -325,109 +278,46 @@ class TileSection:
 
 
 @dataclass(frozen=True, eq=False)
-class TableSection:
-    """A table of which any rows can be built, so that a long one is never whole in memory."""
+class Section:
+    """A table, or a list of the meta object, of which any rows can be built: a long one is never whole in memory."""
 
     name: str
     n_rows: int
-    build: Callable[[Rows], Table]
+    """0 where finding out takes long."""
+    build: Callable[[slice | Rows], Table | list[Any]]
+    row_bytes: int
+    """Of one row before compression; of a list at most so many."""
     interval: Callable[[], Interval] | None = None
-    """Begin and end of each row, in ps; None for a table that cannot be cut to a window of time."""
+    """Begin and end of each row, in ps; None for what cannot be cut to a window of time."""
     refers: str = ""
     """The column that names other rows of the table."""
-
-    late_row_bytes: int = 0
-    """Of a row where the table takes long to find, and so comes late."""
+    is_late: bool = False
+    """Whether it takes long to find: it is found when it is asked for, and a capture is shown without it first."""
+    is_list: bool = False
+    _made: dict[int, bytes] = field(default_factory=dict)
 
     @property
-    def is_late(self) -> bool:
-        return self.late_row_bytes > 0
-
-    @cached_property
-    def row_bytes(self) -> int:
-        """Of one row before compression."""
-        return self.late_row_bytes or Segment(self.build(slice(0, 0))).row_bytes
-
-    @cached_property
     def _rows_per_part(self) -> int:
         # A column is padded to 8 bytes, and what does not compress grows a little.
         return max(1, (PART_BYTES - 2**16) // max(1, self.row_bytes))
 
     @property
     def n_parts(self) -> int:
-        """How many parts it travels in, if not at once."""
         return max(1, -(-self.n_rows // self._rows_per_part))
 
-    @cached_property
-    def whole(self) -> Segment:
-        return Segment(self.build(slice(0, self.n_rows)))
-
-    def fits(self, n_bytes: float) -> bool:
-        """Whether all rows take at most so many bytes."""
-        return self.may_fit(n_bytes) and len(self.whole.block.data) <= n_bytes
-
-    def may_fit(self, n_bytes: float) -> bool:
-        """Whether it is worth while to find out."""
-        return self.n_rows * self.row_bytes <= MOST_COMPRESSED * n_bytes
-
     def part(self, index: int) -> bytes:
-        if self.n_parts == 1:
-            return pack_bytes({}, {self.name: self.whole})
-        begin = index * self._rows_per_part
-        return pack_bytes({}, {self.name: self.build(slice(begin, min(begin + self._rows_per_part, self.n_rows)))})
+        """One part, a pack; lists and short tables are made once."""
+        if index in self._made:
+            return self._made[index]
+        begin, n = index * self._rows_per_part, self._rows_per_part
+        rows = self.build(slice(begin, None if index == self.n_parts - 1 else begin + n))
+        packed = pack_bytes({self.name: rows}, {}) if isinstance(rows, list) else pack_bytes({}, {self.name: rows})
+        if self.is_list or self.n_parts == 1:
+            self._made[index] = packed
+        return packed
 
-
-class ListSection:
-    """A list of the meta object, cut the same way; of JSON, so rows differ in size.
-
-    `build` gives the rows from one to before another. A late list takes long to find: it is found when it is asked for, and
-    a capture is shown without it first.
-    """
-
-    row_bytes = 100
-
-    def __init__(
-        self,
-        name: str,
-        n_rows: int,
-        build: Callable[[int, int], list[Any]],
-        rows_per_part: int = 1000,
-        *,
-        is_late: bool = False,
-    ) -> None:
-        self.name, self.n_rows, self._build, self._rows_per_part = name, n_rows, build, rows_per_part
-        self.is_late = is_late
-        self._packed: dict[int, bytes] = {}
-
-    @property
-    def n_parts(self) -> int:
-        """How many parts it travels in, if not at once."""
-        return max(1, -(-self.n_rows // self._rows_per_part))
-
-    @cached_property
-    def whole(self) -> list[Any]:
-        rows = self._build(0, self.n_rows)
-        self.n_rows = len(rows)
-        return rows
-
-    @cached_property
-    def member(self) -> Block:
-        """All rows as a member of the meta object."""
-        return Block.of(f',"{self.name}":{json_text(self.whole)}'.encode())
-
-    def fits(self, n_bytes: float) -> bool:
-        """Whether all rows travel at once and take at most so many bytes."""
-        return self.n_parts == 1 and len(self.member.data) <= n_bytes
-
-    def may_fit(self, n_bytes: float) -> bool:
-        """Whether it is worth while to find out whether all parts take at most so many bytes."""
-        return self.n_parts > 1 or len(self.member.data) <= n_bytes
-
-    def part(self, index: int) -> bytes:
-        """One part, a pack; cached, as the rows of a list take long to make and little memory when packed."""
-        if index not in self._packed:
-            begin, end = index * self._rows_per_part, min((index + 1) * self._rows_per_part, self.n_rows)
-            known = self.whole if self.n_parts == 1 or "whole" in self.__dict__ else None
-            rows = self._build(begin, end) if known is None else known[begin : begin + self._rows_per_part]
-            self._packed[index] = pack_bytes({self.name: rows}, {})
-        return self._packed[index]
+    def table(self, rows: Rows) -> Table:
+        """Some rows of a table."""
+        found = self.build(rows)
+        assert isinstance(found, Table)
+        return found

@@ -106,7 +106,7 @@ def dashboard_page(dashboard: Dashboard, embedded: Embedded, *, title: str) -> s
     told = _left_out(embedded, n_events=dashboard.data.payload.n_events)
     limits = [*options.get("limits", ()), *limits_of(told)]
     replacing = {
-        dashboard.data.model_id: embedded.state(dashboard.data.payload),
+        dashboard.data.model_id: embedded.state(),
         dashboard.link.model_id: _NOTHING_SELECTED,
         dashboard.model_id: {"options": json.dumps({**options, "limits": limits})},
     }
@@ -115,7 +115,7 @@ def dashboard_page(dashboard: Dashboard, embedded: Embedded, *, title: str) -> s
 
 def comparison_page(panel: DiffPanel, embedded: Mapping[TraceData, Embedded], *, title: str) -> str:
     """A comparison as one self-contained page that needs no kernel and no network."""
-    replacing: dict[str, dict[str, Any]] = {data.model_id: one.state(data.payload) for data, one in embedded.items()}
+    replacing: dict[str, dict[str, Any]] = {data.model_id: one.state() for data, one in embedded.items()}
     limits: list[str] = []
     for name, timeline in (("a", panel.timeline_a), ("b", panel.timeline_b)):
         if timeline is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -44,7 +43,7 @@ from .lists import (
     source_meta,
     structure_list,
 )
-from .pack import Interval, ListSection, TableSection, table_of
+from .pack import Interval, Section, Table, table_of
 from .tables import (
     Names,
     copy_run_table,
@@ -69,11 +68,28 @@ _TOP_OPS = "occurrences ms:self_time_ms_per_step ratio:self_time_ratio"
 _NEVER = np.iinfo(np.int64).max
 
 
-def late_sections(results: Analysis, names: Names) -> Iterator[ListSection | TableSection]:
+def sections_of(results: Analysis, names: Names, lines: Int32) -> dict[str, Section]:
+    """All tables and lists by name; late ones first, so that they are there wherever anything is: in a saved notebook, in a
+    page of a long capture."""
+    found = [*_late_sections(results, names), *_list_sections(results, names), *_table_sections(results, names, lines)]
+    return {one.name: one for one in found}
+
+
+def _list(
+    name: str, build: Callable[[Any], list[Any]], n_rows: int = 0, *, row_bytes: int = 4096, is_late: bool = False
+) -> Section:
+    return Section(name, n_rows, build, row_bytes, is_late=is_late, is_list=True)
+
+
+def _columns(name: str, n_rows: int, build: Callable[[Any], Table], *, row_bytes: int = 0, **more: Any) -> Section:
+    return Section(name, n_rows, build, row_bytes or build(slice(0, 0)).row_bytes, **more)
+
+
+def _late_sections(results: Analysis, names: Names) -> Iterator[Section]:
     """Slow tables, which need the source map or all others: advice, lines, layers and scopes, and the cost by structure."""
 
-    def late(name: str, find: Callable[[], list[Any]]) -> ListSection:
-        return ListSection(name, 0, _cut(names, lambda _: find()), sys.maxsize, is_late=True)
+    def late(name: str, find: Callable[[], list[Any]]) -> Section:
+        return _list(name, _cut(names, lambda _: find()), is_late=True)
 
     source = cache(lambda: source_meta(results.source_lines))
     yield late("advice", lambda: advice_list(results.advice))
@@ -82,42 +98,38 @@ def late_sections(results: Analysis, names: Names) -> Iterator[ListSection | Tab
     yield late("batch_room", lambda: [*batch_words(results, results.advice)])
     yield late("source_lines", lambda: source()["source_lines"])
     yield late("source_samples", lambda: source()["source_samples"])
-    files = ListSection(
-        "source_files", 0, lambda _begin, _end: _files(source()["source_files"]), sys.maxsize, is_late=True
-    )
-    yield files
+    yield _list("source_files", lambda _: _files(source()["source_files"]), is_late=True)
     yield late("layers", lambda: layer_list(results.layers, results.variables, slice(None)))
     yield late("scopes", lambda: scope_list(results.scopes, slice(None)))
     yield late("scope_note", lambda: [note] if (note := scope_note(results.scopes)) else [])
     n_ops, build = len(results.op_shares), partial(op_place_table, results)
-    yield TableSection("op_places", n_ops, build, late_row_bytes=_OP_PLACE_BYTES)
+    yield _columns("op_places", n_ops, build, row_bytes=_OP_PLACE_BYTES, is_late=True)
     yield late("structure", lambda: structure_list(results))
     if results.has_events and not results.kernels.frame.empty:
         yield late("roofline", lambda: roofline_list(results))
     if copy_events(results.trace, results.steps).any() if results.has_events else not results.copies.empty:
         yield late("copies", lambda: records(results.copies[COPIES.in_browser()]))
     hlo_rows = _cut(names, lambda rows: hlo_list(results, UserFiles.of_map(results.source_map), rows))
-    yield ListSection("hlo_ops", len(results.hlo_ops.frame), hlo_rows, is_late=True)
+    yield _list("hlo_ops", hlo_rows, len(results.hlo_ops.frame), is_late=True)
     yield late("hlo_graphs", lambda: hlo_graph_list(results))
 
 
-def list_sections(results: Analysis, names: Names) -> Iterator[ListSection]:
+def _list_sections(results: Analysis, names: Names) -> Iterator[Section]:
     """The lists of the meta object that grow with the program; strings are cut as those of `names`."""
     kernels = results.kernels
     pipelines = cache(lambda: pipeline_list(results))
     step_names, memory = results.steps.frame["name"], results.memory
     summary: pd.DataFrame = memory.summary[SUMMARY.in_browser()]
-    yield ListSection("step_names", len(step_names), _cut(names, lambda rows: step_names.iloc[rows].tolist()), 20_000)
-    yield ListSection("allocators", len(memory.allocators), _cut(names, lambda rows: list(memory.allocators[rows])))
-    yield ListSection("memory_summary", len(summary), _cut(names, lambda rows: records(summary.iloc[rows])))
-    yield ListSection(
-        "pipelines", len(results.input_pipeline.pipelines), _cut(names, lambda rows: pipelines()[rows]), 50
-    )
-    yield ListSection("kernels", len(kernels.frame), _cut(names, partial(kernel_list, kernels)))
+    n_pipelines = len(results.input_pipeline.pipelines)
+    yield _list("step_names", _cut(names, lambda rows: step_names.iloc[rows].tolist()), len(step_names), row_bytes=200)
+    yield _list("allocators", _cut(names, lambda rows: list(memory.allocators[rows])), len(memory.allocators))
+    yield _list("memory_summary", _cut(names, lambda rows: records(summary.iloc[rows])), len(summary))
+    yield _list("pipelines", _cut(names, lambda rows: pipelines()[rows]), n_pipelines, row_bytes=80_000)
+    yield _list("kernels", _cut(names, partial(kernel_list, kernels)), len(kernels.frame))
 
 
-def _cut(names: Names, build: Callable[[slice], list[Any]]) -> Callable[[int, int], list[Any]]:
-    return lambda begin, end: [cut_texts(row, names.cut) for row in build(slice(begin, end))]
+def _cut(names: Names, build: Callable[[slice], list[Any]]) -> Callable[[slice], list[Any]]:
+    return lambda rows: [cut_texts(row, names.cut) for row in build(rows)]
 
 
 def _files(files: list[dict[str, str]]) -> list[dict[str, str]]:
@@ -129,7 +141,7 @@ def _files(files: list[dict[str, str]]) -> list[dict[str, str]]:
     ]
 
 
-def table_sections(results: Analysis, names: Names, lines: Int32) -> Iterator[TableSection]:
+def _table_sections(results: Analysis, names: Names, lines: Int32) -> Iterator[Section]:
     """The tables, each with how it is cut to a window of time.
 
     `top_ops` are of averaged steps if there are any; `op_shares` maps units to framework ops.
@@ -137,46 +149,48 @@ def table_sections(results: Analysis, names: Names, lines: Int32) -> Iterator[Ta
     whole, shares, rates, hlo_ops = results.host_sums, results.op_shares, op_rates(results), results.hlo_ops
     n_ops, pieces = len(shares), results.steps.pieces
     sums = "occurrences:count total_ps self_ps"
-    yield TableSection("ops", n_ops, partial(op_table, results, names))
-    yield TableSection("top_ops", len(results.top_ops), partial(table_of, results.top_ops, i4="host op", f8=_TOP_OPS))
+    yield _columns("ops", n_ops, partial(op_table, results, names))
+    yield _columns("top_ops", len(results.top_ops), partial(table_of, results.top_ops, i4="host op", f8=_TOP_OPS))
     totals = whole.on_all_hosts()
-    yield TableSection("unit_totals", len(totals.unit), partial(table_of, totals, i4="unit", f8=sums))
-    yield TableSection("steps", len(results.steps.frame), partial(step_table, results))
+    yield _columns("unit_totals", len(totals.unit), partial(table_of, totals, i4="unit", f8=sums))
+    yield _columns("steps", len(results.steps.frame), partial(step_table, results))
     has_hosts = len(hosts_of(results.trace)) > 1
     if results.is_averaged.any():
         inside, owner = results.step_sums, "host unit" if has_hosts else "unit"
-        yield TableSection("step_totals", len(inside.unit), partial(table_of, inside, i4=owner, f8=sums))
+        yield _columns("step_totals", len(inside.unit), partial(table_of, inside, i4=owner, f8=sums))
     if has_hosts:
-        yield TableSection("host_totals", len(whole.unit), partial(table_of, whole, i4="host unit", f8=sums))
+        yield _columns("host_totals", len(whole.unit), partial(table_of, whole, i4="host unit", f8=sums))
     if not shares.is_identity:
-        yield TableSection("op_shares", len(shares.unit), partial(table_of, shares, i4="unit op", f8="ratio"))
-    yield TableSection("worker_steps", len(results.workers.frame), partial(worker_step_table, results.workers))
+        yield _columns("op_shares", len(shares.unit), partial(table_of, shares, i4="unit op", f8="ratio"))
+    yield _columns("worker_steps", len(results.workers.frame), partial(worker_step_table, results.workers))
     if rates is not None:
-        yield TableSection("op_rates", n_ops, partial(table_of, rates, f8=" ".join(rates)))
-    yield TableSection("step_pieces", len(pieces), partial(piece_table, results), lambda: _rows_last(pieces))
+        yield _columns("op_rates", n_ops, partial(table_of, rates, f8=" ".join(rates)))
+    yield _columns("step_pieces", len(pieces), partial(piece_table, results), interval=lambda: _rows_last(pieces))
     if not hlo_ops.frame.empty:
-        yield TableSection("hlo_units", len(hlo_ops.unit_row), partial(table_of, hlo_ops, i4="hlo:unit_row"))
+        yield _columns("hlo_units", len(hlo_ops.unit_row), partial(table_of, hlo_ops, i4="hlo:unit_row"))
     if results.has_events:
         yield from _tables_of_runs(results, lines)
         yield from _tables_of_all_executions(results, names, lines)
 
 
-def _tables_of_runs(results: Analysis, lines: Int32) -> Iterator[TableSection]:
+def _tables_of_runs(results: Analysis, lines: Int32) -> Iterator[Section]:
     trace, calls, kernels = results.trace, results.tf_data.calls, results.kernels
     n_lanes = len(results.occurrences.lane_line)
-    yield TableSection("op_lines", n_lanes, partial(op_line_table, results, lines=lines))
+    yield _columns("op_lines", n_lanes, partial(op_line_table, results, lines=lines))
     build = partial(iterator_call_table, results)
-    yield TableSection("iterator_calls", len(calls), build, lambda: _rows_last(calls), refers="root")
+    yield _columns("iterator_calls", len(calls), build, interval=lambda: _rows_last(calls), refers="root")
     copies = np.flatnonzero(copy_events(trace, results.steps))
     if len(copies):
-        yield TableSection("copy_runs", len(copies), partial(copy_run_table, results), lambda: _lasting(trace, copies))
+        yield _columns(
+            "copy_runs", len(copies), partial(copy_run_table, results), interval=lambda: _lasting(trace, copies)
+        )
     if not kernels.frame.empty:
         yield from _kernel_totals(results)
         runs, build = kernels.run_event, partial(kernel_run_table, trace, kernels)
-        yield TableSection("kernel_runs", len(runs), build, lambda: _lasting(trace, runs))
+        yield _columns("kernel_runs", len(runs), build, interval=lambda: _lasting(trace, runs))
 
 
-def _kernel_totals(results: Analysis) -> Iterator[TableSection]:
+def _kernel_totals(results: Analysis) -> Iterator[Section]:
     """Executions and time of each kernel in the whole capture, and in the averaged steps."""
     trace, steps, averaged = results.trace, results.steps, results.is_averaged
     whole = kernel_sums(trace, results.kernels)
@@ -187,19 +201,19 @@ def _kernel_totals(results: Analysis) -> Iterator[TableSection]:
     owner = "host kernel" if len(hosts_of(trace)) > 1 else "kernel"
     sums = "occurrences:count total_ps min_ps max_ps"
     for name, totals in found.items():
-        yield TableSection(name, len(totals.kernel), partial(table_of, totals, i4=owner, f8=sums))
+        yield _columns(name, len(totals.kernel), partial(table_of, totals, i4=owner, f8=sums))
 
 
-def _tables_of_all_executions(results: Analysis, names: Names, lines: Int32) -> Iterator[TableSection]:
+def _tables_of_all_executions(results: Analysis, names: Names, lines: Int32) -> Iterator[Section]:
     """The largest tables: every value of a counter, every execution of an op, every allocation."""
     occurrences, snapshots = results.occurrences, results.memory.snapshots
     if n_values := n_counter_rows(results.counters):
         intervals = partial(counter_intervals, results)
-        yield TableSection("counters", n_values, partial(counter_table, results), intervals)
+        yield _columns("counters", n_values, partial(counter_table, results), interval=intervals)
     executed = partial(occurrence_table, results, lines=lines)
-    yield TableSection("occurrences", len(occurrences), executed, lambda: _lasting(occurrences), refers="parent")
+    yield _columns("occurrences", len(occurrences), executed, interval=lambda: _lasting(occurrences), refers="parent")
     allocated = partial(memory_table, results, names)
-    yield TableSection("memory", len(snapshots.event), allocated, lambda: _held(snapshots), refers="freed_at")
+    yield _columns("memory", len(snapshots.event), allocated, interval=lambda: _held(snapshots), refers="freed_at")
 
 
 def _rows_last(frame: pd.DataFrame) -> Interval:

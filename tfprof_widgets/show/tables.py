@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import repeat
@@ -27,17 +28,14 @@ from ..trace.building import whole_stats
 from ..trace.stats import ranges
 from ..trace.trace import StatKind, Trace, dtype_name
 from .counters import Tiles, even_share
-from .pack import PART_BYTES, Block, Rows, Table, columns_of, json_text, pack_bytes
+from .pack import PART_BYTES, Rows, Table, columns_of, pack_bytes
 
 MAX_CHARACTERS = 1000
 """Of one string, as one of 100 MB would keep everything else waiting."""
 
 
-_FIRST_BYTES = 96 * 2**10
-"""Of compressed names in the first pack."""
-_CHUNK = 2048
-_PART_CHARACTERS = 2**19
-"""Up to 4 bytes each, and some 8,000 names whose families are found with regular expressions."""
+_PART_CHARACTERS = 2**18
+"""Of JSON: of the first part, which comes with the first picture, some 64 KB, and some 4,000 names whose families are found."""
 
 
 class Names:
@@ -121,31 +119,13 @@ class Names:
         return Table({"family": (family, "u1"), "count": (n_events, "u4")})
 
     @cached_property
-    def first(self) -> tuple[int, Block]:
-        """How many names the first pack has, those from the number 0 on, and their member of the meta object."""
-        blocks = [Block.of(b',"names":[')]
-        n_names, n_bytes = 0, 0
-        while n_names < self.n_rows:
-            texts = self.texts(n_names, n_names + _CHUNK)
-            more = Block.of(f"{',' if n_names else ''}{json_text(texts)[1:-1]}".encode())
-            n_bytes += len(more.data)
-            if n_bytes > _FIRST_BYTES:
-                break
-            blocks.append(more)
-            n_names += len(texts)
-        return n_names, Block.joined([*blocks, Block.of(b"]")])
-
-    @cached_property
     def _edges(self) -> list[int]:
-        if self.first[0] == self.n_rows:
-            return [self.n_rows]
-        lengths = np.fromiter(map(len, self.texts(self.first[0], self.n_rows)), np.int64)
-        part = np.cumsum(lengths + 8) // _PART_CHARACTERS
-        return [*(self.first[0] + np.flatnonzero(np.diff(part, prepend=-1))).tolist(), self.n_rows]
+        lengths = [len(json.dumps(text)) + 1 for text in self.texts(0, self.n_rows)]
+        part = np.cumsum(lengths, dtype=np.int64) // _PART_CHARACTERS
+        return [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), self.n_rows]
 
     @property
     def n_parts(self) -> int:
-        """How many parts the others travel in."""
         return len(self._edges) - 1
 
     def part(self, index: int) -> bytes:

@@ -22,7 +22,7 @@ from ..analysis.graph.options import VIEWS, check_view
 from ..analysis.graph.options import TreeView as Structure
 from ..analysis.steps.categories import STEP_CATEGORIES
 from .embedding import Payload, embed
-from .front_end import kernel_shell, open_widgets
+from .front_end import is_open, kernel_shell, open_widgets
 from .library import (
     KeptOnce,
     Library,
@@ -202,13 +202,20 @@ def note_shown(view: Shown) -> None:
     run.shown += [data for data in view.shown_data() if data not in run.shown]
 
 
+_MAKES = re.compile(r"^%%|=")
+
+
 def _running() -> tuple[str, str]:
-    """Id of the running cell, "" when the front end does not say, and of the message that runs it."""
+    """Id of the running cell, and of the message that runs it.
+
+    Where the front end does not say, a cell that makes something is known by its code; "" for one that only shows something.
+    """
     found = kernel_shell()
     if found is None:
         return "", ""
     parent = found.kernel.get_parent()
-    cell = parent.get("metadata", {}).get("cellId") or ""
+    code = str(parent.get("content", {}).get("code", ""))
+    cell = parent.get("metadata", {}).get("cellId") or (code if _MAKES.search(code) else "")
     return str(cell), str(parent.get("header", {}).get("msg_id", ""))
 
 
@@ -236,11 +243,17 @@ def _close(widget: ipywidgets.Widget) -> None:
 
 
 def open_again(data: Data) -> None:
-    """Open the widgets of a profile where they were closed."""
-    for widget in family(data):
-        if widget.comm is None:
+    """Open the widgets of a profile where they were closed, under their names."""
+    scripts = {
+        one.model_id: one for view in _views.get(data, ()) for one in shared_by(view) if isinstance(one, Library)
+    }
+    for widget in (*scripts.values(), *family(data)):
+        if not is_open(widget):
             widget.__dict__.pop("_repr_mimebundle_", None)  # `close` hides the method behind None
+            name, widget.comm = widget.model_id, None
+            widget._model_id = name
             widget.open()
+            widget._call_widget_constructed(widget)  # upon which marimo shows it
 
 
 def family(data: Data) -> list[ipywidgets.Widget]:
@@ -276,16 +289,14 @@ Call = Callable[[Message], tuple[Mapping[str, Any], Sequence[bytes]]]
 
 
 class TraceData(KeptOnce):
-    """What all views of one profile draw from: the first pack is state and survives saving, parts are sent when asked for."""
+    """What all views of one profile draw from: the first parts are state and survive saving, others are sent when asked for."""
 
-    large = ("overview", "embedded")
+    large = ("parts",)
 
     data_id = traitlets.Unicode().tag(sync=True)
     """Names the decoded arrays in the page, so that views share them."""
-    overview = traitlets.Unicode().tag(sync=True)
-    """Base64 of the first pack."""
-    embedded = traitlets.List().tag(sync=True)
-    """`[key, base64]` of the parts that a notebook saves with the first pack; set once, after the output."""
+    parts = traitlets.List().tag(sync=True)
+    """`[key, base64]` of the first parts; after the output of those that a notebook saves."""
     n_left_out = traitlets.Int().tag(sync=True)
     """Number of parts that a page without a kernel lacks; -1 until it is known."""
     is_offline = traitlets.Bool().tag(sync=True)
@@ -295,7 +306,8 @@ class TraceData(KeptOnce):
         self.payload = payload
         self.calls: dict[str, Call] = {}
         """Answers to the browser other than parts, by name."""
-        super().__init__(data_id=uuid.uuid4().hex, overview=as_text(payload.overview), n_left_out=-1)
+        first = [[key, as_text(part)] for key, part in payload.first.items()]
+        super().__init__(data_id=uuid.uuid4().hex, parts=first, n_left_out=-1)
         self.on_msg(self._answer)
         if kernel_shell() is None:
             self._embed()
@@ -312,7 +324,7 @@ class TraceData(KeptOnce):
         """Embed what a saved notebook keeps; a failure is only reported, as the views still work."""
         try:
             embedded = embed(self.payload, "steps")
-            self.embedded, self.n_left_out = list(embedded.parts), embedded.n_left_out
+            self.parts, self.n_left_out = [list(part) for part in embedded.parts], embedded.n_left_out
         except Exception:  # must not turn a finished cell into a failed one
             logger.exception("could not put parts of a trace into the state of its widgets")
 
@@ -325,7 +337,7 @@ class TraceData(KeptOnce):
             self._reply({"id": message.get("id")}, partial(self._call, message), is_text)
 
     def _part(self, key: str) -> tuple[Mapping[str, Any], Sequence[bytes]]:
-        kept = next((text for name, text in self.embedded if name == key), None)
+        kept = next((text for name, text in self.parts if name == key), None)
         return {"kind": "part"}, [self.payload.part(key) if kept is None else base64.b64decode(kept)]
 
     def _call(self, message: Message) -> tuple[Mapping[str, Any], Sequence[bytes]]:

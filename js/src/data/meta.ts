@@ -184,7 +184,7 @@ export interface TraceMeta {
   version: number;
   title: string;
   duration_ps: number;
-  /** Events in the trace; this Pack may hold fewer. */
+  /** Events in the trace; fewer may travel. */
   n_events: number;
   planes: PlaneMeta[];
   lines: LineMeta[];
@@ -198,7 +198,7 @@ export interface TraceMeta {
   names: string[];
   /** Windows of time in which events travel. */
   tiles?: number;
-  sections?: Record<string, { n_rows: number; n_parts: number; is_here: boolean }>;
+  sections?: Record<string, { n_rows: number; n_parts: number }>;
   home?: readonly [number, number];
   /** Idle time of the whole capture, of host lines and of device lines. */
   idle_ps?: readonly [number, number];

@@ -1,7 +1,8 @@
 /**
  * What a page holds of one trace, what to ask the kernel for next, and the messages to it.
  *
- * The first pack comes with the model's state, everything else as parts, in the order in which the reader needs it. Views
+ * Parts come with the model's state, the first of them with what the others are read with, and then one by one in the order
+ * in which the reader needs them. Views
  * share one store per trace: each has its own copy of this module, so the store lives on globalThis. Few keys are
  * outstanding at a time, so that what comes on screen can overtake. A front end that drops binary buffers is asked for text.
  */
@@ -209,10 +210,10 @@ class Sections {
     readonly first: Pack,
     readonly meta: TraceMeta,
   ) {
-    for (const [name, { n_rows, n_parts, is_here }] of Object.entries(meta.sections ?? {})) {
+    for (const [name, { n_rows, n_parts }] of Object.entries(meta.sections ?? {})) {
       if (BY_TILE.includes(name)) continue;
       const section = { nRows: n_rows, nParts: n_parts, parts: new Map(), nPlaced: 0, columns: null, list: null };
-      this.#sections.set(name, { ...section, isWhole: is_here || n_parts === 0 });
+      this.#sections.set(name, { ...section, isWhole: n_parts === 0 });
     }
   }
 
@@ -254,9 +255,10 @@ class Sections {
     return [sum((s) => (s.isWhole ? s.nParts : s.nPlaced + s.parts.size)), sum((s) => s.nParts)];
   }
 
-  /** Keeps a part; true when its section has become whole with it. */
+  /** Keeps a part; true when its section has become whole with it. What is no section is a sample of something. */
   take(name: string, part: number, pack: Pack): boolean {
     const section = this.#sections.get(name);
+    if (!section) this.#tables[name] ??= pack.tables[name];
     if (!section || section.isWhole || part < section.nPlaced || section.parts.has(part)) return false;
     section.parts.set(part, pack);
     // Part by part: joining millions of rows at once would stop the page.
@@ -317,10 +319,6 @@ class TileStats {
   get nBytes(): number {
     return this.#nBytes;
   }
-  takeTables(tile: number, stats: Table, counts: Table) {
-    this.#bytes.set(tile, new Uint8Array());
-    this.#open.set(tile, Promise.resolve(opened(stats, counts)));
-  }
 
   async of(events: Events, position: number): Promise<Table> {
     const tile = events.tileOf(position);
@@ -337,8 +335,7 @@ class TileStats {
       found = this.#inflate(tile);
       for (const old of this.#open.keys()) {
         if (this.#open.size < MAX_OPEN) break;
-        if (this.#bytes.get(old)?.byteLength) this.#open.delete(old);
-        else break;
+        this.#open.delete(old);
       }
       this.#open.set(tile, found);
     }
@@ -367,26 +364,26 @@ class Names {
   readonly table: Table;
 
   constructor(first: Pack, meta: TraceMeta) {
-    const given = first.tables.names ?? EMPTY_TABLE;
     const n = Math.max(meta.names.length, meta.sections?.names?.n_rows ?? 0);
     for (let id = meta.names.length; id < n; id++) meta.names.push("");
     this.#family = new Uint8Array(n).fill(7);
-    this.#family.set(numbers(given, "family").subarray(0, n));
     this.#count = new Uint32Array(n);
-    if (given.columns.count) this.#count.set(numbers(given, "count").subarray(0, n));
     this.table = { n, columns: { family: this.#family, count: this.#count } };
+    this.#place(first.tables.names, 0);
   }
 
   take(meta: TraceMeta, part: Pack) {
     const first = Number(part.meta.first ?? 0);
     const names = (part.meta.names ?? []) as string[];
     for (let k = 0; k < names.length; k++) meta.names[first + k] = names[k];
-    const table = part.tables.names;
-    if (table) {
-      this.#family.set(numbers(table, "family"), first);
-      if (table.columns.count) this.#count.set(numbers(table, "count"), first);
-    }
+    this.#place(part.tables.names, first);
     this.generation += 1;
+  }
+
+  #place(table: Table | undefined, first: number) {
+    if (!table) return;
+    this.#family.set(numbers(table, "family"), first);
+    if (table.columns.count) this.#count.set(numbers(table, "count"), first);
   }
 }
 
@@ -397,8 +394,6 @@ const BUDGET_BYTES = 2 ** 30;
 const FEW_TILES = 4;
 
 const TURN_MS = 15;
-
-const EVENT_TABLES = ["events", "runs", "flows_out", "flows_in"];
 
 type Change = "tables" | "progress" | "tiles" | "names" | "problem";
 
@@ -429,7 +424,7 @@ export class TraceData {
   readonly #refused = new Set<string>();
   readonly #decoding = new Set<string>();
   readonly #wantedStats = new Set<number>();
-  /** Resolves when the first pack and what is embedded beside it are decoded. */
+  /** Resolves when the parts of the state are decoded. */
   readonly whenReady: Promise<void>;
   /** From when on the next tile may be taken. */
   #turnAt = 0;
@@ -544,7 +539,6 @@ export class TraceData {
   get events(): Events {
     if (!this.#events) {
       this.#events = new Events((name) => this.#sections.table(name), this.meta.lines.length);
-      this.#takeTilesOfFirstPack(this.#events);
       for (const [tile, pack] of this.#early) this.#events.take(tile, pack.tables);
       this.#early.clear();
     }
@@ -553,27 +547,15 @@ export class TraceData {
   readonly #early = new Map<number, Pack>();
 
   async #takeFirst(model: AnyModel, ref: string) {
-    const traits = await wholeTraits(model, ref, "overview");
-    const pack = parsePack(await this.#inflater.run(fromBase64(String(traits("overview")))));
+    const traits = await wholeTraits(model, ref, "parts");
+    const [first, ...others] = traits("parts") as readonly (readonly [string, string])[];
+    const pack = parsePack(await this.#inflater.run(fromBase64(first?.[1] ?? "")));
     this.meta = pack.meta as unknown as TraceMeta;
     this.meta.names ??= [];
     readOps(this.meta, pack.tables.ops);
     this.#sections = new Sections(pack, this.meta);
     this.#names = new Names(pack, this.meta);
-    const embedded = (traits("embedded") ?? []) as readonly (readonly [string, string])[];
-    await Promise.all(embedded.map(([key, text]) => this.#take(key, fromBase64(text))));
-  }
-
-  /** Small captures have their tiles in the first pack, as tables `events:K` and so on. */
-  #takeTilesOfFirstPack(events: Events) {
-    const { tables } = this.#sections.first;
-    for (let tile = 0; tile < events.tiles.n; tile++) {
-      if (tables[`events:${tile}`]) {
-        events.take(tile, Object.fromEntries(EVENT_TABLES.map((name) => [name, tables[`${name}:${tile}`]])));
-      }
-      const [stats, counts] = [tables[`stats:${tile}`], tables[`stat_counts:${tile}`]];
-      if (stats && counts) this.#stats.takeTables(tile, stats, counts);
-    }
+    await Promise.all(others.map(([key, text]) => this.#take(key, fromBase64(text))));
   }
 
   async #take(key: string, bytes: Uint8Array) {

@@ -143,15 +143,15 @@ def test_a_page_holds_as_much_of_a_trace_as_it_may_and_says_what_it_lacks(
     def page(**options: object) -> tuple[str, dict[str, object]]:
         text = prof.to_html(tmp_path / "out.html", **options).read_text(encoding="utf-8")  # type: ignore[arg-type]
         [saved] = re.findall(r'<script type="application/vnd.jupyter.widget-state\+json">(.*?)</script>', text)
-        [data] = [m["state"] for m in json.loads(saved)["state"].values() if "overview" in m["state"]]
+        [data] = [m["state"] for m in json.loads(saved)["state"].values() if "parts" in m["state"]]
         return text, data
 
     text, data = page()
     assert (data["n_left_out"], data["is_offline"]) == (0, True)
     assert "keeps all" not in text
-    assert page(embed="full")[1]["embedded"] == data["embedded"]
+    assert page(embed="full")[1]["parts"] == data["parts"]
     text, data = page(embed=20_000)
-    assert len(data["overview"]) + sum(len(part) for _, part in data["embedded"]) <= 20_000  # type: ignore[arg-type, attr-defined]
+    assert sum(len(part) for _, part in data["parts"]) <= 20_000  # type: ignore[arg-type, attr-defined]
     assert data["n_left_out"] != 0
     assert "of 2,000 events in full" in text
     assert "keeps all" in text

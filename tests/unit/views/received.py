@@ -7,13 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.packs import unpack
+from tests.packs import Columns, joined, unpack
 from tfprof_widgets.show import Payload
-
-Columns = dict[str, np.ndarray]
-Pack = tuple[dict[str, Any], dict[str, Columns]]
-EVENT_TABLES = ("events", "runs", "flows_out", "flows_in")
-STAT_TABLES = ("stats", "stat_counts")
 
 
 @dataclass(frozen=True)
@@ -40,37 +35,12 @@ class Received:
 
 def receive(payload: Payload) -> Received:
     """Ask for all parts."""
-    first = unpack(payload.overview)
-    parts = {key: unpack(payload.part(key)) for key in payload.keys}
-    meta, tables = _whole(first, parts)
-    n_tiles = meta["tiles"]
-    tiles = [
-        _tile(first, parts, "events", EVENT_TABLES, k) | _tile(first, parts, "stats", STAT_TABLES, k)
-        for k in range(n_tiles)
-    ]
+    parts = {key: unpack(payload.part(key)) for key in (*payload.first, *payload.keys)}
+    is_tile = {key: key.partition(":")[0] in ("events", "stats") for key in parts}
+    meta, tables = joined(part for key, part in parts.items() if not is_tile[key])
+    tiles = [parts[f"events:{k}"][1] | parts[f"stats:{k}"][1] for k in range(meta["tiles"])]
+    assert sum(is_tile.values()) == 2 * meta["tiles"]
     return Received(meta, tables, tiles, _events(tiles, meta), _stats(tiles, meta))
-
-
-def _whole(first: Pack, parts: dict[str, Pack]) -> Pack:
-    meta, tables = dict(first[0]), dict(first[1])
-    for key, (part_meta, part_tables) in parts.items():
-        name = key.partition(":")[0]
-        if name in ("events", "stats"):
-            continue
-        if name == "names":
-            assert part_meta["first"] == len(meta["names"])
-        meta |= {text: [*meta[text], *part_meta[text]] for text in part_meta if text != "first"}
-        for table, columns in part_tables.items():
-            known = tables.get(table)
-            tables[table] = {c: np.concatenate([known[c], v]) if known else v for c, v in columns.items()}
-    return meta, tables
-
-
-def _tile(first: Pack, parts: dict[str, Pack], name: str, tables: tuple[str, ...], tile: int) -> dict[str, Columns]:
-    """The tables of a tile, from its part or under its number from the first pack; from exactly one of the two."""
-    part = parts.get(f"{name}:{tile}")
-    assert (part is None) == (f"{name}:{tile}" in first[1]), f"{name}:{tile}"
-    return part[1] if part else {table: first[1][f"{table}:{tile}"] for table in tables}
 
 
 def positions_of(tile: dict[str, Columns]) -> np.ndarray:

@@ -59,7 +59,7 @@ def test_a_failure_while_sending_reaches_the_browser_as_a_message(
     payload: Payload, sent: Sent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = TraceData(payload)
-    model.embedded = []
+    model.parts = []
     monkeypatch.setattr(payload, "part", lambda key: 1 / 0)
     model._handle_custom_msg({"kind": "parts?", "keys": ["events:0"]}, [])
     assert sent == [({"kind": "error", "key": "events:0", "message": "ZeroDivisionError: division by zero"}, None)]
@@ -106,7 +106,7 @@ def test_other_messages_are_left_alone(payload: Payload, sent: Sent) -> None:
 
 def test_outside_ipython_everything_that_is_kept_is_there_at_once(payload: Payload) -> None:
     model = TraceData(payload)
-    assert {key for key, _ in model.embedded} == set(payload.keys)
+    assert {key for key, _ in model.parts} == {*payload.first, *payload.keys}
     assert (model.n_left_out, model.is_offline) == (0, False)
 
 
@@ -118,10 +118,10 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> FakeShell:
 def test_what_a_notebook_keeps_is_put_in_once_after_the_output_of_the_cell(payload: Payload, shell: FakeShell) -> None:
     model = TraceData(payload)
     changes: list[Any] = []
-    model.observe(lambda change: changes.append(change["new"]), "embedded")
-    assert (model.embedded, model.n_left_out) == ([], -1)
+    model.observe(lambda change: changes.append(change["new"]), "parts")
+    assert ([key for key, _ in model.parts], model.n_left_out) == ([*payload.first], -1)
     shell.end_cell()
-    assert {key for key, _ in model.embedded} == set(payload.keys)
+    assert {key for key, _ in model.parts} == {*payload.first, *payload.keys}
     assert model.n_left_out == 0
     shell.end_cell()
     assert (len(changes), shell.waiting) == (1, [])
@@ -138,7 +138,7 @@ def test_what_takes_long_to_find_is_sent_unasked_before_what_a_notebook_keeps_is
     assert {"advice:0", "source_lines:0", "layers:0", "op_places:0"} <= set(payload.late_keys)
     assert [(head["kind"], head["key"]) for head, _ in sent] == [("part", key) for key in payload.late_keys]
     assert [buffers for _, buffers in sent] == [[payload.part(key)] for key in payload.late_keys]
-    assert (n_sent, model.embedded) == ([len(sent)], [])
+    assert (n_sent, len(model.parts)) == ([len(sent)], len(payload.first))
 
 
 def test_a_failure_to_embed_does_not_fail_the_cell(
@@ -147,7 +147,7 @@ def test_a_failure_to_embed_does_not_fail_the_cell(
     monkeypatch.setattr(data_module, "embed", lambda *_, **__: 1 / 0)
     model = TraceData(payload)
     shell.end_cell()
-    assert (model.embedded, model.n_left_out) == ([], -1)
+    assert ([key for key, _ in model.parts], model.n_left_out) == ([*payload.first], -1)
     assert "could not put parts" in caplog.text
 
 
@@ -160,6 +160,6 @@ def test_the_saved_state_of_a_large_trace_keeps_within_its_size(monkeypatch: pyt
     made = build_payload(Analysis(trace(plane("/host:CPU", line("main", *events)))))
     model = TraceData(made)
     state = model.get_state()
-    assert len(state["overview"]) + sum(len(key) + len(text) for key, text in state["embedded"]) <= 250_000 + 1000
+    assert sum(len(key) + len(text) for key, text in state["parts"]) <= 250_000 + 1000
     assert 0 < model.n_left_out < len(made.keys)
-    assert any(key.startswith("events:") for key, _ in model.embedded)
+    assert any(key.startswith("events:") for key, _ in model.parts)

@@ -13,7 +13,7 @@ import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
 from tests.builders import Event, event, line, plane, session, space, trace
 from tests.fake_shell import FakeShell
-from tests.packs import unpack
+from tests.packs import first_of, is_here, unpack
 from tests.unit.analysis.advice.gpu_drawings import gpu_run
 from tests.unit.analysis.advice.test_device_rules import PLANTED
 from tfprof_widgets.analysis import Analysis, Fix, GraphsSwitchedOff, Highlight, advise
@@ -47,7 +47,7 @@ def test_the_first_view_is_eight_steps_in_the_middle_with_a_margin() -> None:
     assert last - first + 1 == 8
     assert abs((first + last) / 2 - usual[len(usual) // 2]) <= 1
     start, end = frame["start_ps"].iloc[first], frame["start_ps"].iloc[last] + frame["duration_ps"].iloc[last]
-    home = unpack(build_payload(results).overview)[0]["home"]
+    home = first_of(build_payload(results))[0]["home"]
     assert home == pytest.approx([start - 0.05 * (end - start), end + 0.05 * (end - start)])
 
 
@@ -136,10 +136,10 @@ def test_the_first_pack_is_made_without_it(capture_of: Callable[[str], Path], pr
     results = Analysis(tfprof.load(capture_of(kind)).trace, program)
     payload = build_payload(results, title="run")
     assert program.n_reads == 0
-    overview = unpack(payload.overview)[0]["overview"]
+    overview = first_of(payload)[0]["overview"]
     assert overview["verdict"] == results.overview.verdict
-    assert {"steps", "ops"} <= payload.is_here
-    assert not NOT_YET & payload.is_here
+    assert {"steps", "ops"} <= is_here(payload)
+    assert not NOT_YET & is_here(payload)
     assert {f"{name}:0" for name in NOT_YET} <= set(payload.late_keys)
 
 
@@ -243,18 +243,20 @@ def test_a_payload_names_its_advice_first(tmp_path: Path) -> None:
     import tfprof_widgets as tfprof
 
     prof = tfprof.load(write_run(tmp_path / "run", PLAIN))
-    sections = prof.timeline().data.payload.contents.sections
+    sections = prof.timeline().data.payload.sections
     assert next(iter(sections)) == "advice"
-    assert [one["title"] for one in sections["advice"].whole] == [one.title for one in prof.advice]
+    assert [one["title"] for one in unpack(sections["advice"].part(0))[0]["advice"]] == [
+        one.title for one in prof.advice
+    ]
 
 
 def test_the_first_pack_does_not_wait_for_advice() -> None:
     results = gpu_run(**PLANTED["collectives"][0])
     payload = build_payload(results)
     assert "advice" not in results.__dict__
-    assert not {"advice", "next_steps", "advice_notices"} & payload.is_here
+    assert not {"advice", "next_steps", "advice_notices"} & is_here(payload)
     assert payload.keys[:3] == ("advice:0", "next_steps:0", "advice_notices:0")
-    assert unpack(payload.overview)[0]["advice"] == []
+    assert first_of(payload)[0]["advice"] == []
     told = unpack(payload.part("advice:0"))[0]["advice"]
     assert [one["title"] for one in told] == [one.title for one in results.advice]
     assert unpack(payload.part("next_steps:0"))[0]["next_steps"] == list(results.overview.next_steps)
@@ -265,4 +267,4 @@ def test_what_a_saved_notebook_keeps_of_a_long_capture_has_the_advice(monkeypatc
     monkeypatch.setattr(embedding, "_MOST_EVENTS", 0)
     payload = build_payload(gpu_run(**PLANTED["collectives"][0]))
     assert "advice:0" in dict(embed(payload, "steps").parts)
-    assert "advice:0" in dict(embed(payload, len(payload.overview) * 4).parts)
+    assert "advice:0" in dict(embed(payload, 4 * sum(map(len, payload.first.values()))).parts)

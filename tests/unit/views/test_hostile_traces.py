@@ -11,7 +11,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.builders import EPOCH_NS, Event, Plane, U, aggregated, event, line, plane, session, space, trace
-from tests.packs import unpack
+from tests.packs import first_of
 from tests.unit.views.received import receive
 from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.show import build_payload
@@ -129,7 +129,7 @@ def test_a_trace_that_loads_is_shown(drawn: Callable[[], list[Plane]], tmp_path:
     got = receive(payload)
     json.loads(json.dumps(got.meta), parse_constant=reject)
     assert got.n_events == got.meta["n_events_sent"] <= prof.trace.n_events
-    for name, columns in (unpack(payload.overview)[1] | got.tables).items():
+    for name, columns in (first_of(payload)[1] | got.tables).items():
         for column, values in columns.items():
             if values.dtype.kind == "f" and column != "fragmentation_ratio":
                 assert np.isfinite(values).all(), (name, column)
@@ -145,7 +145,7 @@ def test_a_trace_that_loads_is_shown(drawn: Callable[[], list[Plane]], tmp_path:
 def test_a_trace_without_planes_is_shown(tmp_path: Path) -> None:
     (tmp_path / "h.xplane.pb").write_bytes(space(hostnames=["box"], errors=["the device was lost"]))
     prof = tfprof.load(tmp_path)
-    meta, _ = unpack(build_payload(prof.run.results).overview)
+    meta, _ = first_of(build_payload(prof.run.results))
     assert (meta["n_events"], meta["planes"]) == (0, [])
     limits = json.loads(prof.dashboard().options)["limits"]
     assert [(limit["text"], limit["view"]) for limit in limits] == [("the device was lost", "")]
@@ -153,7 +153,7 @@ def test_a_trace_without_planes_is_shown(tmp_path: Path) -> None:
 
 
 def test_every_allocator_beyond_the_255th_keeps_its_own_memory() -> None:
-    meta, tables = unpack(build_payload(Analysis(trace(*many_allocators()))).overview)
+    meta, tables = first_of(build_payload(Analysis(trace(*many_allocators()))))
     assert tables["memory"]["allocator"].tolist() == list(range(300))
     assert meta["allocators"][299] == "a299"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import re
 import zlib
 from collections.abc import Callable
@@ -16,22 +15,22 @@ import pytest
 
 from tests.builders import event, line, plane, space
 from tests.fake_shell import FakeShell
-from tests.packs import unpack
+from tests.packs import is_here, unpack
 from tests.unit.views.repeated import repeated
 from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.loading import load
 from tfprof_widgets.profiles import Profile
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.show import (
+    PART_BYTES,
     Amount,
     Embedded,
     KeptOnce,
     Library,
-    ListSection,
     Payload,
     Rows,
+    Section,
     Table,
-    TableSection,
     TraceData,
     as_text,
     build_payload,
@@ -106,7 +105,7 @@ def test_what_the_page_of_an_output_holds_leaves_the_state_and_stays_in_python(
         assert model.model_id in page
         assert not isinstance(model, Library) or model.source in page
         # A front end that asks the kernel gets everything.
-        assert model.get_state()[model.large[0]] == getattr(model, model.large[0]) != ""
+        assert model.get_state()[model.large[0]] == getattr(model, model.large[0]) != []
 
 
 def test_a_view_without_a_page_keeps_the_state_whole_whatever_comes_first(
@@ -147,7 +146,7 @@ def test_the_state_of_a_page_is_whole_although_that_of_the_notebook_is_not(
     in_cell(shell, 1, prof)
     text = prof.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
     (data,) = [model for model in shared_by(prof.dashboard()) if isinstance(model, TraceData)]
-    assert re.search(r'"overview":"[\w+/]{100}', text)
+    assert re.search(r'"parts":\[\["first:0","[\w+/]{100}', text)
     assert not is_whole(data, saved)
 
 
@@ -197,7 +196,7 @@ def payload(capture_of: Callable[[str], Path]) -> Payload:
 
 
 def size(payload: Payload, embedded: Embedded) -> int:
-    return len(as_text(payload.overview)) + sum(len(text) for _, text in embedded.parts)
+    return sum(len(text) for _, text in embedded.parts)
 
 
 def test_all_parts_are_embedded_where_there_is_room(payload: Payload) -> None:
@@ -205,7 +204,7 @@ def test_all_parts_are_embedded_where_there_is_room(payload: Payload) -> None:
     amounts: tuple[Amount, ...] = ("full", 2**30)
     for amount in amounts:
         embedded = embed(payload, amount)
-        assert {key for key, _ in embedded.parts} == set(payload.keys)
+        assert {key for key, _ in embedded.parts} == {*payload.first, *payload.keys}
         assert (embedded.n_left_out, embedded.n_events) == (0, payload.n_events)
         for key, text in embedded.parts:
             assert zlib.decompress(base64.b64decode(text)) == zlib.decompress(payload.part(key))
@@ -214,11 +213,11 @@ def test_all_parts_are_embedded_where_there_is_room(payload: Payload) -> None:
 @pytest.mark.parametrize("max_bytes", [1, 100_000, 150_000, 250_000, 400_000])
 def test_no_more_is_embedded_than_may_be(payload: Payload, max_bytes: int) -> None:
     embedded = embed(payload, max_bytes)
-    assert size(payload, embedded) <= max(max_bytes, len(as_text(payload.overview)))
-    keys = {key for key, _ in embedded.parts}
+    assert size(payload, embedded) <= max(max_bytes, 4 / 3 * sum(map(len, payload.first.values())))
+    keys = {key for key, _ in embedded.parts} - payload.first.keys()
     assert keys <= {*payload.keys, "window"}
     assert embedded.n_left_out == len(set(payload.keys) - keys) > 0
-    counts = payload.contents.tiles.counts()
+    counts = payload.tiles.counts()
     assert embedded.n_events == sum(counts[int(key.partition(":")[2])] for key in keys if key.startswith("events:"))
 
 
@@ -227,15 +226,13 @@ def test_more_room_means_more_events_around_the_typical_steps(payload: Payload) 
     n_events = [one.n_events for one in some]
     assert n_events == sorted(n_events)
     assert 0 < n_events[-1] < payload.n_events
-    home, edges = payload.contents.home_ps, payload.contents.tiles.edges_ps
+    home, edges = payload.home_ps, payload.tiles.edges_ps
     for one in some:
         here = sorted(int(key.partition(":")[2]) for key, _ in one.parts if key.startswith("events:"))
         if here:
             assert here == list(range(here[0], here[-1] + 1))
             assert edges[here[0]] < home[1]
             assert edges[here[-1] + 1] > home[0]
-            window, _ = window_of(one)
-            assert window == [edges[here[0]], edges[here[-1] + 1]]
 
 
 def window_of(embedded: Embedded) -> tuple[list[float], dict[str, dict[str, np.ndarray]]]:
@@ -247,11 +244,11 @@ def window_of(embedded: Embedded) -> tuple[list[float], dict[str, dict[str, np.n
 def test_the_window_has_every_row_of_every_table_that_is_not_whole(payload: Payload) -> None:
     embedded = embed(payload, 250_000)
     window, tables = window_of(embedded)
-    whole = payload.is_here | {key.partition(":")[0] for key, _ in embedded.parts}
-    assert set(tables) == CUT & set(payload.contents.sections) - whole
+    whole = is_here(payload) | {key.partition(":")[0] for key, _ in embedded.parts}
+    assert CUT & set(payload.sections) - whole <= set(tables) <= CUT
     assert tables
     for name, columns in tables.items():
-        section = payload.contents.sections[name]
+        section = payload.sections[name]
         everything = {c: v for c, (v, _) in section.build(slice(0, section.n_rows)).columns.items()}
         rows = rows_within(section, (window[0], window[1]))
         start = everything.get("start_ps", everything.get("time_ps"))
@@ -264,10 +261,10 @@ def test_the_window_has_every_row_of_every_table_that_is_not_whole(payload: Payl
 
 
 def test_references_within_the_window_point_to_the_same_rows_as_before(payload: Payload) -> None:
-    span = payload.contents.home_ps
-    _, tables = unpack(window_pack([payload.contents.sections[name] for name in ("occurrences", "memory")], span))
+    span = payload.home_ps
+    _, tables = unpack(window_pack([payload.sections[name] for name in ("occurrences", "memory")], span))
     for name, columns in tables.items():
-        section = payload.contents.sections[name]
+        section = payload.sections[name]
         rows = rows_within(section, span)
         before = section.build(slice(0, section.n_rows)).columns[section.refers][0][rows]
         after = columns[section.refers]
@@ -279,7 +276,7 @@ def test_references_within_the_window_point_to_the_same_rows_as_before(payload: 
 
 
 def test_memory_that_is_held_in_a_window_is_in_it_however_old(payload: Payload) -> None:
-    section, span = payload.contents.sections["memory"], payload.contents.home_ps
+    section, span = payload.sections["memory"], payload.home_ps
     table = {name: values for name, (values, _) in section.build(slice(0, section.n_rows)).columns.items()}
     time, freed = table["time_ps"], table["freed_at"]
     held = (table["is_free"] == 0) & (time < span[1]) & np.where(freed >= 0, time[freed] > span[0], True)
@@ -288,7 +285,7 @@ def test_memory_that_is_held_in_a_window_is_in_it_however_old(payload: Payload) 
 
 
 def test_the_bytes_in_use_when_a_window_begins_are_in_it(payload: Payload) -> None:
-    section = payload.contents.sections["memory"]
+    section = payload.sections["memory"]
     table = {name: values for name, (values, _) in section.build(slice(0, section.n_rows)).columns.items()}
     time, n_freed = table["time_ps"], 0
     for begin in np.linspace(time.min(), time.max(), 50)[1:-1]:
@@ -299,7 +296,7 @@ def test_the_bytes_in_use_when_a_window_begins_are_in_it(payload: Payload) -> No
 
 
 def test_the_value_of_a_counter_that_holds_when_the_window_begins_is_in_it(payload: Payload) -> None:
-    section, span = payload.contents.sections["counters"], payload.contents.home_ps
+    section, span = payload.sections["counters"], payload.home_ps
     table = {name: values for name, (values, _) in section.build(slice(0, section.n_rows)).columns.items()}
     rows = rows_within(section, span)
     for counter in np.unique(table["counter"]):
@@ -318,30 +315,30 @@ def of_steps(payload: Payload) -> Embedded:
 
 
 def test_all_events_of_three_typical_steps_are_kept_and_no_others(payload: Payload, of_steps: Embedded) -> None:
-    results, kept = payload.contents.results, payload.contents.kept_ps
+    results, kept = payload.results, payload.kept_ps
     steps = results.steps.frame
     inside = (steps["start_ps"] >= kept[0]) & (steps["start_ps"] + steps["duration_ps"] <= kept[1])
     assert inside.sum() == 3
     assert results.overview.is_averaged[inside.to_numpy()].all()
     counters = [int(key.partition(":")[2]) for key, _ in of_steps.parts if key.startswith("events:")]
-    start = results.trace.start_ps[payload.contents.positions.order]
+    start = results.trace.start_ps[payload.positions.order]
     assert of_steps.n_events == ((start >= kept[0]) & (start < kept[1])).sum()
-    assert sum(payload.contents.tiles.counts()[counters]) == of_steps.n_events < payload.n_events / 3
+    assert sum(payload.tiles.counts()[counters]) == of_steps.n_events < payload.n_events / 3
     assert {f"stats:{tile}" for tile in counters} <= {key for key, _ in of_steps.parts}
     assert window_of(of_steps)[0] == list(kept)
 
 
 def test_the_totals_of_everything_are_kept_with_the_steps(payload: Payload, of_steps: Embedded) -> None:
-    here = payload.is_here | {key.partition(":")[0] for key, _ in of_steps.parts}
-    assert set(payload.contents.all) - here == set(window_of(of_steps)[1]) <= CUT
+    here = is_here(payload) | {key.partition(":")[0] for key, _ in of_steps.parts}
+    assert set(payload.all) - here == set(window_of(of_steps)[1]) <= CUT
 
 
 def test_of_steps_that_are_too_large_there_is_as_much_as_fits(
     payload: Payload, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = (payload.contents.tiles.edges_ps[0], payload.contents.tiles.edges_ps[-1])
-    monkeypatch.setattr(payload, "contents", dataclasses.replace(payload.contents, kept_ps=whole))
-    monkeypatch.setattr(embedding, "_of_steps", {})
+    whole = (payload.tiles.edges_ps[0], payload.tiles.edges_ps[-1])
+    monkeypatch.setattr(payload, "kept_ps", whole)
+    monkeypatch.delitem(payload.__dict__, "of_steps", raising=False)
     monkeypatch.setattr(embedding, "_WHOLE_BYTES", 0)
     monkeypatch.setattr(embedding, "STEPS_BYTES", 250_000)
     embedded = embed(payload, "steps")
@@ -351,10 +348,9 @@ def test_of_steps_that_are_too_large_there_is_as_much_as_fits(
 
 def test_the_state_of_a_page_says_that_nobody_will_answer(payload: Payload) -> None:
     embedded = embed(payload, 250_000)
-    state = embedded.state(payload)
+    state = embedded.state()
     assert (state["is_offline"], state["n_left_out"]) == (True, embedded.n_left_out)
-    assert [tuple(part) for part in state["embedded"]] == list(embedded.parts)
-    assert zlib.decompress(base64.b64decode(state["overview"])) == zlib.decompress(payload.overview)
+    assert [tuple(part) for part in state["parts"]] == list(embedded.parts)
 
 
 @pytest.fixture
@@ -369,12 +365,12 @@ def packed(payload: Payload, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_tiles_that_do_not_fit_are_not_packed_to_find_that_out(
     payload: Payload, packed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = (payload.contents.tiles.edges_ps[0], payload.contents.tiles.edges_ps[-1])
-    monkeypatch.setattr(payload, "contents", dataclasses.replace(payload.contents, home_ps=whole))
+    whole = (payload.tiles.edges_ps[0], payload.tiles.edges_ps[-1])
+    monkeypatch.setattr(payload, "home_ps", whole)
     embedded = embed(payload, 200_000)
     events = [key for key in packed if key.startswith("events:")]
     n_kept = sum(key.startswith("events:") for key, _ in embedded.parts)
-    assert 0 < n_kept < payload.contents.tiles.n / 2
+    assert 0 < n_kept < payload.tiles.n / 2
     assert len(events) == len(set(events)) <= n_kept + 2  # one on either side
 
 
@@ -384,8 +380,8 @@ def test_the_room_is_used_where_tiles_are_uneven(
     payload: Payload, max_bytes: int, every: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every other tile, or the one in the middle, takes four times as much as the others."""
-    n, part, noise = payload.contents.tiles.n, payload.part, np.random.default_rng(0).bytes(10**6)
-    low, high = payload.contents.tiles.overlapping(payload.contents.home_ps)
+    n, part, noise = payload.tiles.n, payload.part, np.random.default_rng(0).bytes(10**6)
+    low, high = payload.tiles.overlapping(payload.home_ps)
 
     def uneven(key: str) -> bytes:
         name, _, number = key.partition(":")
@@ -422,18 +418,17 @@ def test_of_a_table_that_is_too_large_no_whole_part_is_built(payload: Payload, m
         return Table({"value": (values, "f8")})
 
     n_rows = 1_000_000
-    large = TableSection("large", n_rows, rows)
+    large = Section("large", n_rows, rows, row_bytes=8)
     assert large.n_parts == 2
-    more = dataclasses.replace(payload.contents, sections={**payload.contents.sections, "large": large})
-    monkeypatch.setattr(payload, "contents", more)
+    monkeypatch.setitem(payload.all, "large", large)
     embed(payload, 250_000)
-    assert max(built) < n_rows / 100
+    assert max(built, default=0) < n_rows / 100
 
 
 def test_what_a_notebook_keeps_is_chosen_once_for_its_pages_too(
     payload: Payload, packed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "_of_steps", {})
+    monkeypatch.delitem(payload.__dict__, "of_steps", raising=False)
     first = embed(payload, "steps")
     n_packed = len(packed)
     assert embed(payload, "steps") is first
@@ -441,9 +436,14 @@ def test_what_a_notebook_keeps_is_chosen_once_for_its_pages_too(
 
 
 def test_rows_of_a_list_are_made_once_however_often_their_part_is_asked_for() -> None:
-    built: list[tuple[int, int]] = []
-    section = ListSection("kernels", 25, lambda a, b: (built.append((a, b)), list(range(a, b)))[1], rows_per_part=10)
+    built: list[tuple[int, int | None]] = []
+
+    def rows(wanted: Any) -> list[int]:
+        built.append((wanted.start, wanted.stop))
+        return list(range(25)[wanted])
+
+    section = Section("kernels", 25, rows, row_bytes=(PART_BYTES - 2**16) // 10, is_list=True)
     parts = [section.part(k) for k in (0, 1, 2, 0, 1, 2)]
     assert [unpack(part)[0]["kernels"] for part in parts[:3]] == [[*range(10)], [*range(10, 20)], [*range(20, 25)]]
     assert parts[:3] == parts[3:]
-    assert built == [(0, 10), (10, 20), (20, 25)]
+    assert built == [(0, 10), (10, 20), (20, None)]

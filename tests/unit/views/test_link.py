@@ -43,6 +43,26 @@ def test_a_time_range_that_is_none_is_refused(value: tuple[int, ...]) -> None:
         LinkModel().time_range = value
 
 
+MARKED = {"time_range": [0, 100], "selection": ["Conv2D"], "stretches": [10, 20, 30, 40]}
+"""What a front end sends at "Show evidence"."""
+
+
+@pytest.mark.parametrize(("field", "value"), [("time_range", (5, 9)), ("time_range", ()), ("selection", ("Relu",))])
+def test_marks_of_evidence_go_when_python_sets_another_range_or_selection(field: str, value: tuple[object]) -> None:
+    link = LinkModel()
+    link.set_state(MARKED)
+    assert link.stretches == (10, 20, 30, 40)
+    setattr(link, field, value)
+    assert (link.stretches, link.get_state("stretches")) == ((), {"stretches": ()})
+
+
+def test_marks_of_evidence_stay_when_python_sets_what_is_set_or_something_else() -> None:
+    link = LinkModel()
+    link.set_state(MARKED)
+    link.time_range, link.step = (0, 100), 1
+    assert link.stretches == (10, 20, 30, 40)
+
+
 def test_a_name_that_the_browser_has_cut_selects_the_op_of_the_whole_name(tmp_path: Path) -> None:
     long = [f"{'scope/' * 200}{end}:MatMul" for end in ("a", "b")]
     events = [event(name, 10 * i, 5) for i, name in enumerate(long)]
@@ -52,9 +72,7 @@ def test_a_name_that_the_browser_has_cut_selects_the_op_of_the_whole_name(tmp_pa
     assert len(ops) == 2
     assert min(map(len, ops)) > 1000
     payload = prof.timeline().data.payload
-    cut = [
-        name for name in payload.contents.names.texts(0, 100) if name.endswith("characters)") and "MatMul" not in name
-    ]
+    cut = [name for name in payload.names.texts(0, 100) if name.endswith("characters)") and "MatMul" not in name]
     for name in ops:
         prof.select(ops=(name,))
         (sent,) = prof.link.get_state("selection")["selection"]

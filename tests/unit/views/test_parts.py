@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.builders import event, line, plane, trace
-from tests.packs import unpack
+from tests.packs import first_of, is_here
 from tests.unit.views.received import Received, positions_of, receive
 from tfprof_widgets.analysis import Analysis, compute_flows
 from tfprof_widgets.read import read_xspace
@@ -41,7 +41,7 @@ def sent(request: pytest.FixtureRequest, capture_of: Callable[[str], Path]) -> I
             patch.setattr(pack, "PART_BYTES", 2**16 + 3000)
             patch.setattr(first_pack_module, "MAX_BYTES", 30_000)
         payload = build_payload(results)
-        assert ({"events", "stats"} <= payload.is_here) == (way == "whole")
+        assert ({"events", "stats"} <= is_here(payload)) == (way == "whole")
         yield Sent(results, payload, receive(payload))
 
 
@@ -104,20 +104,21 @@ def test_all_flows_arrive_from_both_sides(sent: Sent) -> None:
 
 def test_every_table_arrives_whole(sent: Sent) -> None:
     payload, got = sent.payload, sent.got
-    for name, section in payload.contents.sections.items():
+    for name, section in payload.sections.items():
         if name in got.tables:
             for column, (values, _) in section.build(slice(0, section.n_rows)).columns.items():
                 np.testing.assert_array_equal(got.tables[name][column], values, err_msg=f"{name}.{column}")
         else:
-            assert got.meta[name] == section.whole
-        is_found = name in payload.is_here or not section.is_late or name in ("op_places", "hlo_ops")
+            assert got.meta[name] == section.build(slice(None))
+        is_found = name in is_here(payload) or not section.is_late or name in ("op_places", "hlo_ops")
         assert got.meta["sections"][name]["n_rows"] == (section.n_rows if is_found else 0)  # others: not yet known
 
 
 def test_what_is_said_of_parts_is_what_can_be_asked_for(sent: Sent) -> None:
     payload, said = sent.payload, sent.got.meta["sections"]
-    keys = {f"{name}:{k}" for name, state in said.items() if not state["is_here"] for k in range(state["n_parts"])}
-    assert set(payload.keys) == keys
+    keys = {f"{name}:{k}" for name, state in said.items() for k in range(state["n_parts"])}
+    assert {*payload.keys, *payload.first} - keys <= {"first:0", "sample:0", "counter_sample:0"}
+    assert keys == {*payload.keys, *payload.first} & keys
     with pytest.raises(KeyError, match=r"no part 'events:99'.*events \("):
         payload.part("events:99")
     for key in ("events:-1", "events:", "nothing:0", "events:0:0", "window"):
@@ -173,7 +174,7 @@ def test_idle_time_is_that_of_the_op_statistics(sent: Sent) -> None:
 def test_an_empty_trace_has_a_payload_too() -> None:
     got: Received = receive(build_payload(Analysis(trace(plane("/host:CPU")))))
     assert (got.n_events, got.meta["tiles"], got.meta["overview"]["verdict"] != "") == (0, 0, True)
-    assert len(got.tables["sample"]["position"]) == 0
+    assert "sample" not in got.tables
 
 
 def test_bytes_in_a_stat_travel_as_their_length() -> None:
@@ -185,7 +186,7 @@ def test_bytes_in_a_stat_travel_as_their_length() -> None:
 def test_the_details_of_an_event_have_what_its_metadata_tells_of_all_of_its_kind() -> None:
     told = event("fusion", 0, 1, metadata_stats={"hlo_category": "loop fusion", "flops": 7}, a=9)
     results = Analysis(trace(plane("/device:TPU:0", line("XLA Ops", told, event("plain", 5, 1, a=1)))))
-    meta, tables = unpack(build_payload(results).overview)
+    meta, tables = first_of(build_payload(results))
     n = tables["stat_counts:0"]["n"].tolist()
     names = [meta["names"][key] for key in tables["stats:0"]["key"].tolist()]
     assert (n, names) == ([3, 1], ["hlo_category", "flops", "a", "a"])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.builders import Event, Plane, event, line, plane, trace
-from tests.packs import unpack
+from tests.packs import first_of, is_here, unpack
 from tests.unit.views.received import receive
 from tests.unit.views.repeated import repeated
 from tfprof_widgets.analysis import Analysis
@@ -40,13 +40,13 @@ def drawn() -> Trace:
 
 def test_a_small_trace_travels_in_the_first_pack_but_for_what_takes_long_to_find(drawn: Trace) -> None:
     made = build_payload(Analysis(drawn), title="t")
-    meta, tables = unpack(made.overview)
-    late = [name for name, state in meta["sections"].items() if not state["is_here"]]
+    meta, tables = first_of(made)
+    late = [name for name in meta["sections"] if name not in is_here(made)]
     assert late[0] == "advice"
     assert made.keys == made.late_keys == tuple(f"{name}:0" for name in late)
-    assert made.is_here >= {"names", "steps", "ops", "occurrences", "memory", "events", "stats"}
+    assert is_here(made) >= {"names", "steps", "ops", "occurrences", "memory", "events", "stats"}
     assert meta["n_events"] == meta["n_events_sent"] == len(tables["events:0"]["start_ps"]) == drawn.n_events
-    assert len(tables["sample"]["position"]) == 0
+    assert "sample" not in tables
     assert meta["title"] == "t"
     assert len(tables["names"]["family"]) == len(meta["names"])
 
@@ -110,7 +110,7 @@ HOSTILE = (many_names, many_lines, many_planes, many_steps, many_allocators, man
 @pytest.mark.parametrize("drawing", HOSTILE, ids=lambda drawing: drawing.__name__)
 def test_the_first_pack_is_small_whatever_the_trace_holds(drawing: Callable[[], list[Plane]]) -> None:
     made = build_payload(Analysis(trace(*drawing())), title="t" * 10**6)
-    assert len(as_text(made.overview)) <= MIB
+    assert sum(len(as_text(part)) for part in made.first.values()) <= MIB
     for key in made.keys:
         assert len(made.part(key)) <= PART_BYTES, key
     got = receive(made)
@@ -126,7 +126,7 @@ def test_strings_of_the_meta_object_are_cut_as_short_as_it_takes(
     most_bytes: int, n_characters: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tfprof_widgets.show.embedding._MAX_META_BYTES", most_bytes)
-    meta, _ = unpack(build_payload(Analysis(trace(*many_planes(50)))).overview)
+    meta, _ = first_of(build_payload(Analysis(trace(*many_planes(50)))))
     assert {len(one["name"]) for one in meta["lines"]} == {n_characters}
 
 
@@ -182,6 +182,7 @@ def test_of_too_many_stats_of_an_event_the_first_ones_travel_and_their_count() -
 
 
 def test_stats_that_do_not_compress_are_spread_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tfprof_widgets.show.embedding._MOST_EVENTS", 10)
     made = build_payload(Analysis(trace(*many_stats(2_000))))
     monkeypatch.setattr(event_tables, "PART_BYTES", 2**17)
     monkeypatch.setattr("tfprof_widgets.show.tables._MAX_STATS", 10_000)
@@ -192,16 +193,15 @@ def test_stats_that_do_not_compress_are_spread_evenly(monkeypatch: pytest.Monkey
 
 
 def test_names_drawn_first_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names_module, "_FIRST_BYTES", 24 * 2**10)
-    monkeypatch.setattr(names_module, "_CHUNK", 128)
+    monkeypatch.setattr(names_module, "_PART_CHARACTERS", 2**15)
     monkeypatch.setattr("tfprof_widgets.show.embedding._MOST_EVENTS", 10)
     drawn = [
         event(f"{rounds(i, 40)}:MatMul", 10 * i, 9 if i % 100 == 0 else 0.001, note=rounds(-i, 40))
         for i in range(4_000)
     ]
     made = build_payload(Analysis(trace(plane(CPU, line("m", *drawn)))))
-    meta, tables = unpack(made.overview)
-    assert not meta["sections"]["names"]["is_here"]
+    meta, tables = first_of(made)
+    assert "names" not in is_here(made)
     assert 0 < len(meta["names"]) < meta["sections"]["names"]["n_rows"]
     sample = tables["sample"]
     long = sample["name"][sample["duration_ps"] > 10**6]
@@ -215,7 +215,7 @@ def test_names_drawn_first_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_sample_has_the_values_of_its_events(drawn: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tfprof_widgets.show.embedding._MOST_EVENTS", 10)
     made = build_payload(Analysis(drawn))
-    assert not {"events", "stats"} & made.is_here
+    assert not {"events", "stats"} & is_here(made)
     got = receive(made)
     sample = got.tables["sample"]
     assert (np.diff(sample["position"].astype(np.int64)) > 0).all()
@@ -229,11 +229,11 @@ def test_the_first_pack_of_a_real_run_is_small_at_any_length(capture_of: Callabl
     results = Analysis(repeated(once, -(-n_events // once.n_events)))
     made = build_payload(results)
     assert results.trace.n_events >= n_events
-    assert len(as_text(made.overview)) <= MIB
-    meta, tables = unpack(made.overview)
+    assert sum(len(as_text(part)) for part in made.first.values()) <= MIB
+    meta, tables = first_of(made)
     # The picture of the whole and the totals are there from the start.
-    assert {"names", "ops", "unit_totals", "steps"} <= made.is_here
+    assert {"names", "ops", "unit_totals", "steps"} <= is_here(made)
     assert tables["rows"]["n"].sum() == tables["tiles"]["n"].sum() == meta["n_events"] == results.trace.n_events
     # Of each row and bin of time one event: fewer where a busy machine stretched the training.
-    assert "events" in made.is_here or len(tables["sample"]["position"]) > 1_000
+    assert "events" in is_here(made) or len(tables["sample"]["position"]) > 1_000
     assert max(len(made.part(key)) for key in [*made.keys[:3], *made.keys[-3:]]) <= PART_BYTES

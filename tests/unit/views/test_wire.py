@@ -23,10 +23,9 @@ from tfprof_widgets.read import open_traces, read_xspace
 from tfprof_widgets.show import (
     MAX_BYTES,
     Payload,
-    Segment,
+    Section,
     Table,
     TableCoder,
-    TableSection,
     build_payload,
     compute_positions,
     iterator_call_table,
@@ -121,12 +120,12 @@ def test_each_column_gets_the_base_that_tells_most_of_it() -> None:
 def test_what_another_column_tells_takes_no_bytes() -> None:
     rng = np.random.default_rng(0)
     duration = rng.integers(0, 10**9, 5000) * 1000
-    alone = Segment(Table({"duration_ps": (duration, "f8")}))
+    alone = pack_bytes({}, {"t": Table({"duration_ps": (duration, "f8")})})
     end = np.cumsum(duration)
     both = {"duration_ps": (duration, "f8"), "self_ps": (duration, "f8"), "start_ps": (end - duration, "f8")}
-    assert len(Segment(Table(both)).block.data) < len(alone.block.data) + 100
+    assert len(pack_bytes({}, {"t": Table(both)})) < len(alone) + 200
     # Multiples of 1000 of 30 binary digits: 4 bytes of 8.
-    assert len(alone.block.data) < 0.55 * duration.nbytes
+    assert len(alone) < 0.55 * duration.nbytes
 
 
 @pytest.mark.parametrize("n", [0, 1, 63])
@@ -151,13 +150,13 @@ N_MANY = 300
 
 
 def section(payload: Payload, name: str) -> dict[str, np.ndarray]:
-    found = payload.contents.sections[name]
-    assert isinstance(found, TableSection)
+    found = payload.sections[name]
+    assert isinstance(found, Section)
     return {key: np.asarray(values) for key, (values, _) in found.build(slice(0, found.n_rows)).columns.items()}
 
 
 def meta(payload: Payload) -> dict[str, Any]:
-    return payload.contents.meta
+    return payload.meta
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +207,7 @@ def test_totals_of_units_of_all_hosts_add_up_to_those_of_the_capture(results: An
 def test_one_host_has_no_totals_host_by_host() -> None:
     content = space(session(), plane("/host:CPU", line("main", event("net/op:MatMul", 0, 5))), hostnames=["a"])
     payload = build_payload(Analysis(read_xspace(content)))
-    assert "host_totals" not in payload.contents.sections
+    assert "host_totals" not in payload.sections
     assert meta(payload)["hosts"] == ["a"]
     assert meta(payload)["is_summed"] is False
 
@@ -217,7 +216,7 @@ def test_hundreds_of_hosts_fit_the_first_pack_and_parts(tmp_path: Path) -> None:
     run = Cluster(2).draw(tmp_path)
     typical = summarize_host(Analysis(open_traces(run / "worker0000.xplane.pb").trace))
     payload = build_payload(merge_hosts([typical.renamed(f"worker{i:04d}") for i in range(N_MANY)]))
-    assert len(payload.overview) <= MAX_BYTES
+    assert sum(map(len, payload.first.values())) <= MAX_BYTES
     assert len(meta(payload)["hosts"]) == N_MANY
     assert all(len(payload.part(key)) <= 4 * 2**20 for key in payload.keys)
 

@@ -13,7 +13,7 @@ import tfprof_widgets as tfprof
 from tests.browser.drawings import large_space, linked_space
 from tests.builders import Event, event, line, plane, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tests.packs import unpack
+from tests.packs import first_of, is_here, unpack
 from tests.structure_drawings import KINDS, drawn_graph, profile_of
 from tests.unit.analysis.roofline import test_roofline as roofline
 from tests.unit.analysis.roofline.test_roofline import BYTES, GEMM, GEMM_FLOPS, TF32, drawn
@@ -141,7 +141,7 @@ def test_rates_travel_for_the_ops_that_have_one(results: Analysis, travelled: tu
 
 def test_a_capture_without_gpu_and_compiler_sends_no_such_table() -> None:
     made = build_payload(Analysis(trace(plane("/host:CPU", line("main", event("a/b:MatMul", 0, 5))))))
-    meta, tables = unpack(made.overview)
+    meta, tables = first_of(made)
     assert meta["kernels"] == meta["hlo_ops"] == []
     assert not {"kernel_runs", "hlo_units", "op_rates"} & set(tables)
 
@@ -198,7 +198,7 @@ def shared(meta: dict[str, Any], tables: Any, self_ps: Any) -> dict[str, float]:
 
 
 def test_units_and_shares_give_the_browser_the_same_table_as_python(compiled_results: Analysis) -> None:
-    meta, tables = unpack(build_payload(compiled_results).overview)
+    meta, tables = first_of(build_payload(compiled_results))
     units = np.bincount(
         tables["occurrences"]["op"], weights=tables["occurrences"]["span_ps"], minlength=meta["n_units"]
     )
@@ -210,7 +210,7 @@ def test_units_and_shares_give_the_browser_the_same_table_as_python(compiled_res
 
 
 def test_an_event_points_to_the_framework_op_it_is_most_of(compiled_results: Analysis) -> None:
-    meta, tables = unpack(build_payload(compiled_results).overview)
+    meta, tables = first_of(build_payload(compiled_results))
     events = tables["events:0"]
     shown = [
         (meta["names"][name], meta["names"][tables["ops"]["name"][op]])
@@ -229,7 +229,7 @@ def test_an_event_points_to_the_framework_op_it_is_most_of(compiled_results: Ana
 def test_fusions_have_the_colour_of_what_leads_in_them_whatever_their_result_is_named_after() -> None:
     host = plane("/host:CPU", line("t", *(run(name, 10 * at, 5) for at, name in enumerate("fghi"))))
     compiled_results = Analysis(trace(metadata_plane({1: FUSIONS}), host))
-    meta, tables = unpack(build_payload(compiled_results).overview)
+    meta, tables = first_of(build_payload(compiled_results))
     named = {name: FAMILIES[code] for name, code in zip(meta["names"], tables["names"]["family"], strict=True)}
     listed = hlo_list(compiled_results, UserFiles({}, ()), slice(None))
     want = {"f": "elem", "g": "reduce", "h": "conv", "i": "move"}
@@ -239,7 +239,7 @@ def test_fusions_have_the_colour_of_what_leads_in_them_whatever_their_result_is_
 
 def test_an_uncompiled_run_has_no_table_of_shares() -> None:
     plain = Analysis(trace(plane("/host:CPU", line("t", event("a:A", 0, 1)))))
-    meta, tables = unpack(build_payload(plain).overview)
+    meta, tables = first_of(build_payload(plain))
     assert "op_shares" not in tables
     assert meta["n_units"] == meta["n_ops"] == len(tables["ops"]["name"]) == 1
 
@@ -248,7 +248,7 @@ def test_kernels_of_device_ops_travel_so_that_executions_can_be_counted() -> Non
     kernels = [event("kernel", 10 * i, 5, tf_op="net/MatMul:MatMul", scope_range_id=7 + i // 2) for i in range(5)]
     device = plane("/device:GPU:0", line("s", *kernels))
     drawn = Analysis(trace(plane("/host:CPU", line("t", event("a:A", 0, 1))), device))
-    _, tables = unpack(build_payload(drawn).overview)
+    _, tables = first_of(build_payload(drawn))
     assert drawn.ops.set_index("name")["occurrences"]["net/MatMul"] == 3
     assert tables["occurrences"]["execution"].tolist() == [-1, 0, 0, 1, 1, 2]
 
@@ -311,7 +311,7 @@ def test_it_travels_with_the_figures_that_are_known() -> None:
 def test_the_first_paint_does_not_wait_for_it() -> None:
     results = Analysis(read_xspace(large_space()))
     payload = build_payload(results)
-    assert "structure" not in payload.is_here
+    assert "structure" not in is_here(payload)
     assert "op_graph" not in results.__dict__
     (meta,) = unpack(payload.part("structure:0"))[0]["structure"]
     assert {"hay/Relu", "needle/Neg"} <= set(meta["names"])

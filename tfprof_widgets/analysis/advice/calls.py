@@ -332,7 +332,7 @@ def _compiled_once(run: Run, at: int, gain: float, share: float) -> tuple[str, F
 
 
 MANY_FUNCTIONS = 4
-"""A training step is one function, or two or three, as of a generator and what judges it."""
+"""A training step is one function, or two or three, as of a generator and what judges it; of more one can be made."""
 OUTSIDE = 0.15
 """Of a step at least so much lies outside of graphs where calling them is what it takes."""
 FEW_SAMPLES = 8
@@ -403,31 +403,6 @@ def eager_ops(run: Run) -> Iterator[Advice]:
     )
 
 
-@rule("Make one function of the step", claims=("dispatch", "kernel_launch", "sync"), explains=("small_batch",))
-def many_calls(run: Run) -> Iterator[Advice]:
-    """A step is many calls of small functions; gain: of the step all but running its ops, waiting for data and tracing."""
-    steps, calls = run.steps, run.calls
-    if not _is_mostly_calls(run) or calls.n_functions < MANY_FUNCTIONS:
-        return
-    python, claim = run.free("python", "many_calls", run.ran(least_ms=OP_OVERHEAD_MS), is_outside=True)
-    line = _line_in(run, calls.functions)
-    yield advise(
-        "many_calls",
-        f"A step calls {amount(calls.n_functions)} functions from Python"
-        f"{f' ({line.place})' if line else ''}: {python} are these calls, not the {run.work.n_ops:,.0f} ops in them.",
-        evidence=python.evidence
-        | {"functions_per_step": calls.n_functions, "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops}
-        | (line.evidence if line else {}),
-        fix=Fix(
-            f"Put @tf.function around the whole step{f', {line.where}' if line else ''}: the functions that it calls "
-            f"become part of its graph. {PYTHON_STAYS}"
-        ),
-        selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
-        gain_ratio=python.ratio,
-        claim=claim,
-    )
-
-
 @rule(
     "Run several steps in one call",
     level=GENERAL,
@@ -437,19 +412,35 @@ def many_calls(run: Run) -> Iterator[Advice]:
 def step_overhead(run: Run) -> Iterator[Advice]:
     """A step's Python, call and runtime take longer than its few ops; gain: all but running ops, waiting for data and tracing."""
     steps, calls = run.steps, run.calls
-    if not 0 < calls.n_functions < MANY_FUNCTIONS or not _is_mostly_calls(run) or has_tiny_batch(run):
+    is_many = calls.n_functions >= MANY_FUNCTIONS
+    if not calls.n_functions or not _is_mostly_calls(run) or (has_tiny_batch(run) and not is_many):
         return
     python, claim = run.free("python", "step_overhead", run.ran(least_ms=OP_OVERHEAD_MS), is_outside=True)
+    line = _line_in(run, calls.functions) if is_many else None
+    called = f"{amount(calls.n_functions)} functions{f' ({line.place})' if line else ''}" if is_many else "its function"
     yield advise(
         "step_overhead",
-        f"Python around a step{of_batches(run)}, calling its function and the runtime around ops take {python}, the same for "
+        f"Python around a step{of_batches(run)}, calling {called} and the runtime around ops take {python}, the same for "
         f"any step: its {run.work.n_ops:,.0f} ops compute for {number(_op_ms(run))} ms.",
         evidence=python.evidence
-        | {"function_ms": float(np.median(calls.function_ms)), "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops},
-        fix=fewer_calls(run),
-        selection=steps.usual(steps.time_ms, view="timeline"),
+        | {
+            "functions_per_step": calls.n_functions,
+            "function_ms": float(np.median(calls.function_ms)),
+            "op_ms": _op_ms(run),
+            "ops_per_step": run.work.n_ops,
+        }
+        | (line.evidence if line else {}),
+        fix=_one_function(line) if is_many else fewer_calls(run),
+        selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
         gain_ratio=python.ratio,
         claim=claim,
+    )
+
+
+def _one_function(line: CodeLine | None) -> Fix:
+    return Fix(
+        f"Put @tf.function around the whole step{f', {line.where}' if line else ''}: the functions that it calls "
+        f"become part of its graph. {PYTHON_STAYS}"
     )
 
 
@@ -467,7 +458,7 @@ def has_tiny_batch(run: Run) -> bool:
 def _is_mostly_calls(run: Run) -> bool:
     """Whether running ops is the smaller part of a step without a device, and no other rule owns Python's time."""
     steps = run.steps
-    if len(steps) < MIN_STEPS or steps.has_device or not run.work.is_told or run.gap.is_long:
+    if len(steps) < MIN_STEPS or steps.has_device or not run.work.is_told or run.gap.is_long or run.other_thread:
         return False
     if run.eager.calls_per_step >= MIN_CALLS or (run.wait.sets_the_pace and works_ahead(run)):
         return False

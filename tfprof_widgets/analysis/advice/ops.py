@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...trace.arrays import Bool, Int64
+from ...trace.source_map import parse_shapes
 from ..card import (
     COMPUTE,
     IDLE,
@@ -34,7 +35,6 @@ from ..ops.kernels import is_eligible_type
 from ..steps.owners import CATEGORIES
 from .causes import PRODUCTS
 from .computing import SpentOps, costliest, op_line
-from .filters import filter_sizes
 from .loops import user_frames
 from .run import compiled
 
@@ -48,15 +48,12 @@ if TYPE_CHECKING:
 
 _CONVERSION = re.compile(r"nchw_?to_?nhwc|nhwc_?to_?nchw|layoutoptimizer")
 """Kernels of cuDNN and TensorFlow, and transpositions that TensorFlow's layout optimizer adds, in small letters."""
-_NORM = re.compile(r"batch_?norm|(?:^|_)bn\d*(?:_\d+)?$", re.IGNORECASE)
 _ATTENTION = re.compile(r"attention(?!_output)", re.IGNORECASE)
 _FUSED_ATTENTION = re.compile(r"fmha|flash|sdpa", re.IGNORECASE)
 _MOST_KNOWN = 2**12
 """So many scopes stay judged: each has many ops."""
 FEW_16BIT = 0.10
 """Up to this share of the compute time in 16 bits, mixed precision is not in use."""
-SEPARATE_PASSES, FUSED_PASSES = 5, 2
-"""Over the data: mean, variance, subtraction, product and sum each read all of it; one kernel for all reads it twice."""
 
 
 @rule("Keep images in one layout", claims=COMPUTE)
@@ -94,105 +91,6 @@ def _converts(names: list[str]) -> Bool:
     """Which names say so, of which each is looked at once."""
     known = {name: _CONVERSION.search(name.lower()) is not None for name in dict.fromkeys(names)}
     return np.fromiter(map(known.__getitem__, names), np.bool_, len(names))
-
-
-@rule("Fuse batch normalisation", claims=(*COMPUTE, "dispatch", "kernel_launch"))
-def unfused_norm(run: Run) -> Iterator[Advice]:
-    """Batch normalisation in separate ops, not compiled by XLA; gain: of their share what one kernel for all saves in reading."""
-    steps, results = run.steps, run.results
-    if not steps.mean_ms or not (steps.device_computes or results.stored_graph is not None) or run.starves:
-        return
-    ops = SpentOps(run.computing, "norm", _separate_norms(run))
-    gain = ops.part.ratio * (1 - FUSED_PASSES / SEPARATE_PASSES)
-    if gain < MEDIUM_GAIN:
-        return
-    yield ops.advise(
-        "unfused_norm",
-        f"Batch normalisation in separate ops takes {ops.part}; one kernel can do it.",
-        fix=_one_norm(run),
-        gain_ratio=gain,
-        estimate=f"{FUSED_PASSES} of {SEPARATE_PASSES} passes over its data remain",
-    )
-
-
-def _one_norm(run: Run) -> Fix:
-    """How to have one kernel for a batch normalisation: Keras 3 has no form of its layer for that."""
-    if run.results.stored_graph is not None:
-        return Fix("Make it by tf.compat.v1.layers.batch_normalization with fused=True.")
-    if run.can_be_compiled:
-        return compiled(run)
-    return Fix("Call tf.compat.v1.nn.fused_batch_norm in a layer of your own: Keras 3 has no fused form of its layer.")
-
-
-def _separate_norms(run: Run) -> Bool:
-    """For each framework op whether it is part of a batch normalisation of which no op is a fused or a compiled one."""
-    shares = run.results.op_shares
-    norms = _norms(run)
-    fused = {norm for norm, kind in zip(norms, shares.type, strict=True) if "FusedBatchNorm" in kind}
-    fused |= {norm for norm, name in zip(norms, shares.name, strict=True) if name in run.compiled}
-    with_root = {norm for norm, kind in zip(norms, shares.type, strict=True) if kind in ("Rsqrt", "RsqrtGrad")} - {""}
-    return np.array([norm in with_root and norm not in fused for norm in norms], np.bool_)
-
-
-def _norms(run: Run) -> list[str]:
-    """For each framework op the batch normalisation that it is part of, by its layer's class or else by scopes; "" for none."""
-    entries, scopes = run.results.layers.entries, run.results.op_scopes.scope
-    rows = run.results.layers.op_entry.tolist()
-    layers, classes, kinds = (entries[name].tolist() for name in ("layer", "class_name", "kind"))
-    known = {at: layers[at] if _NORM.search(classes[at]) else "" for at in range(len(entries)) if classes[at]}
-    known |= {at: "" for at, kind in enumerate(kinds) if kind == "optimizer" and at not in known}
-    return [known[row] if row in known else _norm_scope(scope) for row, scope in zip(rows, scopes, strict=True)]
-
-
-@lru_cache(_MOST_KNOWN)
-def _norm_scope(scope: tuple[str, ...]) -> str:
-    """The outermost of a scope and those around it that is named as a batch normalisation is; "" for none."""
-    at = next((i for i, part in enumerate(scope) if _NORM.search(part)), -1)
-    return "/".join(scope[: at + 1])
-
-
-@rule("Drop the bias before batch normalisation", claims=COMPUTE)
-def useless_bias(run: Run) -> Iterator[Advice]:
-    """A convolution adds a bias that batch normalisation subtracts again; gain: the share of these biases and gradients."""
-    steps, results = run.steps, run.results
-    if not steps.device_computes or run.starves or run.is_compiled:
-        return
-    types, entry = np.array(results.op_shares.type, np.object_), results.layers.op_entry
-    biased = np.unique(entry[_before_norms(run, (types == "BiasAdd") & ~results.op_scopes.is_backward)])
-    is_layer = (results.layers.entries["kind"] == "layer").to_numpy()
-    biased = biased[is_layer[biased]]
-    chosen = np.isin(entry, biased) & np.isin(types, ("BiasAdd", "BiasAddGrad"))
-    ops = SpentOps(run.computing, "bias", chosen)
-    if ops.part.ratio < MEDIUM_GAIN:
-        return
-    yield ops.advise(
-        "useless_bias",
-        f"The bias of {plural(len(biased), 'layer')} takes {ops.part}, and the batch normalisation after it subtracts it again.",
-        fix=Fix(
-            "Make these convolutions with use_bias=False: beta of the batch normalisation is the bias. A model of "
-            "keras.applications is built with it: copy the function that makes its blocks."
-        ),
-        gain_ratio=ops.part.ratio,
-        n_layers=len(biased),
-    )
-
-
-def _before_norms(run: Run, chosen: Bool) -> Int32:
-    """Those of some framework ops that a device runs right before a batch normalisation; of parallel branches before theirs."""
-    runs = run.facts.occurrences
-    rows = np.flatnonzero(runs.is_device[runs.op])
-    rows = rows[np.lexsort((runs.start_ps[rows], runs.lane[rows]))]
-    op = run.results.op_shares.dominant[runs.op[rows]]
-    op = op[np.flatnonzero(np.diff(op, prepend=-1))]
-    is_norm = np.array([bool(norm) for norm in _norms(run)], np.bool_)
-    n_norms = np.cumsum(np.append(0, is_norm[op]))
-    at = np.flatnonzero(chosen[op])
-    stretch = np.cumsum(np.diff(at, prepend=-2) > 1) - 1
-    length = np.bincount(stretch)[stretch]
-    end = at[np.append(np.flatnonzero(np.diff(stretch)), len(at) - 1)][stretch] + 1 if len(at) else at
-    is_followed = n_norms[np.minimum(end + length, len(op))] - n_norms[end] == length
-    found: Int32 = op[at[is_followed]]
-    return found
 
 
 @rule("Compute attention in fewer kernels", claims=(*COMPUTE, "dispatch", "kernel_launch"))
@@ -268,12 +166,23 @@ def inefficient_op(run: Run) -> Iterator[Advice]:
     yield from _outside_layers(run)
 
 
+def _filter_sizes(run: Run) -> dict[str, tuple[int, int]]:
+    """Height and width of the filters of each layer that has one convolution, by its variable."""
+    variables = None if run.results.source_map is None else run.results.source_map.variables
+    found: dict[str, list[tuple[int, int]]] = {}
+    for layer, text in [] if variables is None else zip(variables["layer"], variables["shape"], strict=True):
+        shape = next(iter(parse_shapes(str(text))), None) or ()
+        if layer and len(shape) == 4 and min(shape) > 0:
+            found.setdefault(str(layer), []).append(shape[:2])
+    return {layer: sizes[0] for layer, sizes in found.items() if len(sizes) == 1}
+
+
 def _large_filters(run: Run) -> Iterator[Advice]:
     """A filter of K x K needs K*K times channels in times channels out a point; two of 3 x 3 nine times those of each."""
     layers, computing = run.results.layers, run.computing
     is_conv = np.array(["conv" in kind.lower() for kind in computing.types.tolist()], np.bool_)
     of_size: dict[int, dict[str, _Filter]] = {}
-    for layer, sides in filter_sizes(run).items():
+    for layer, sides in _filter_sizes(run).items():
         if min(sides) >= LARGE_FILTER and min(sides) % 2:
             one = _filter(run, is_conv & (layers.entries["layer"] == layer).to_numpy()[layers.op_entry], min(sides))
             if one is not None and one.left() <= 1 - LEAST_SAVED:

@@ -189,6 +189,21 @@ def seen_spans(steps: StepFacts, time_ps: Int64, entry: Int64, chosen: Bool) -> 
     return steps.spans(step[own], since[own], until[own])
 
 
+def other_thread(trace: Trace, source_map: SourceMap | None, steps: StepFacts) -> tuple[CodeLine, Spans] | None:
+    """Where another thread of the program runs Python, and when it was seen to in the steps; None where it hardly was."""
+    if source_map is None or not len(steps):
+        return None
+    busy_ps, frame = sample_times(trace, source_map, "other")
+    time_ps = np.union1d(sample_times(trace, source_map)[0], busy_ps)
+    entry, is_busy = entry_at(steps, time_ps), np.isin(time_ps, busy_ps)
+    places = source_map.frames.iloc[frame][["file", "line"]]
+    counts = places[places["file"] >= 0].value_counts().reset_index(name="n")
+    if int((is_busy & (entry >= 0)).sum()) < MIN_LINE_SAMPLES or counts.empty:
+        return None
+    file, line, n = counts.iloc[0].astype(int).tolist()
+    return code_line(source_map, file, line, n / len(frame)), seen_spans(steps, time_ps, entry, is_busy)
+
+
 def covered(time_ps: Int64, pieces: pd.DataFrame) -> Bool:
     """Which moments lie in some pieces; pieces of several hosts may overlap, the later begun one counts."""
     start = pieces["start_ps"].to_numpy(np.int64)

@@ -23,14 +23,12 @@ from .causes import (
     InputWait,
     OutsideWork,
     ShuffleFill,
-    TaskWork,
     TracedOps,
     device_waits,
     input_wait,
     new_iterators,
     outside_work,
     shuffle_fill_of,
-    task_work,
     traced_ops,
 )
 from .claims import Claims
@@ -39,6 +37,7 @@ from .facts import RunFacts, StepPart
 from .python_work import (
     CalledWork,
     CallGaps,
+    CodeLine,
     EagerWork,
     PythonGap,
     Saves,
@@ -48,6 +47,7 @@ from .python_work import (
     called_work,
     eager_work,
     find_saves,
+    other_thread,
     python_gap,
     step_calls,
     traced_calls,
@@ -193,6 +193,12 @@ class Run(RunFacts):
         return self.eager.is_hot and not has_function
 
     @cached_property
+    def other_thread(self) -> tuple[CodeLine, Spans] | None:
+        """Where another thread of the program runs Python, and when, unless the steps wait for what it makes."""
+        waits = any(line.waits_for_others for line in self.gap.lines)
+        return None if waits else other_thread(self.trace, self.results.source_map, self.steps)
+
+    @cached_property
     def called_at_all(self) -> tuple[CalledWork, ...]:
         """What functions of the user's take of the steps beside computing, be it of a single one."""
         source_map = self.results.source_map
@@ -218,11 +224,6 @@ class Run(RunFacts):
         if results.steps.frame["host"].nunique() > 1:
             return ()
         return outside_work(self.trace, results.source_map, results.coverage, results.steps.frame, results.is_averaged)
-
-    @cached_property
-    def tasks(self) -> TaskWork:
-        """What each task of a distributed training does."""
-        return task_work(self)
 
 
 def event_names(run: RunFacts, rows: Int64) -> tuple[str, ...]:

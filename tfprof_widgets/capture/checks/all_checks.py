@@ -54,6 +54,7 @@ class FrontEndFacts:
     is_vscode_notebook: bool = False
     """Whether the kernel knows the notebook's path from VS Code."""
     is_lite: bool = False
+    is_marimo: bool = False
     parent: tuple[str, ...] = ()
     """The command line of the server that started the kernel; empty where unknown."""
     missing: tuple[str, ...] | None = None
@@ -73,6 +74,7 @@ def gather_front_end_facts() -> FrontEndFacts:
         is_colab="google.colab" in sys.modules,
         is_vscode_notebook=bool(shell is not None and "__vsc_ipynb_file__" in shell.user_ns),
         is_lite=sys.platform == "emscripten",
+        is_marimo="marimo" in sys.modules and sys.modules["marimo"].running_in_notebook(),
         parent=parent,
         missing=missing_extensions(parent, os.environ),
     )
@@ -486,6 +488,7 @@ _KNOWN = {
     "Colab": f"{_MAYBE_TEXT}; {_BY_KERNEL}; {_PAGE_KEEPS}",
     "VS Code": f"{_MAYBE_TEXT}; {_BY_KERNEL}; {_PAGE_KEEPS}",
     "Voila": f"{_BINARY}; {_IN_PAGE}; nothing is saved",
+    "marimo": f"{_BINARY}; {_IN_PAGE}; {_PAGE_KEEPS}",
     "JupyterLab": f"{_BINARY}; {_IN_PAGE}; {_SAVED}",
     "Notebook 7": f"{_BINARY}; {_IN_PAGE}; {_SAVED}",
     "JupyterLab or Notebook 7": f"{_BINARY}; {_IN_PAGE}; {_SAVED}",
@@ -518,6 +521,8 @@ def front_end_check(facts: FrontEndFacts) -> Check:
     name = "front_end"
     if facts.is_lite:
         return unknown(name, "JupyterLite: untested; TensorFlow does not run there", _TRY_PAGE)
+    if facts.is_marimo:
+        return ok(name, f"marimo: {_KNOWN['marimo']}")
     if not facts.has_kernel:
         where = "IPython in a terminal" if facts.has_shell else "plain Python"
         return ok(name, f'{where}: profiles are shown as text; prof.to_html("run.html") writes the dashboard')

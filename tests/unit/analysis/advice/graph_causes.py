@@ -146,7 +146,7 @@ GRAPH_CAUSES: dict[str, Callable[[], Analysis]] = {
     "eager_ops": lambda: graph_run(
         Op("net/Conv2D", "Conv2D", 4_000, [0]), python=[*calling(4_100), *eager_calls(40, 140, 4_200)]
     ),
-    "many_calls": lambda: graph_run(
+    "many calls": lambda: graph_run(
         Op("net/MatMul", "MatMul"),
         python=[
             one

@@ -9,7 +9,7 @@ from tfprof_widgets.analysis import RULES, VISIBLE, Advice, Analysis, parse_op_n
 OF_A_PART = frozenset(
     (
         *("low_precision_unused", "tensor_core_unused", "double_precision", "half_precision", "few_threads"),
-        *("many_passes", "few_blocks", "slow_sum", "unfused_norm", "unfused_attention", "inefficient_op"),
+        *("many_passes", "few_blocks", "slow_sum", "unfused_attention", "inefficient_op"),
         *("unused_results", "flattened_features", "graph_loop", "unknown_size", "host_callback", "input_competes"),
         *("input_bound", "h2d_bound", "idle_border", "launch_bound", "unfused_optimizer", "small_batch"),
     )
