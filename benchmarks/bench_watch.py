@@ -1,4 +1,5 @@
-"""A training that is watched beside the same one that is not -> what a step costs more, by turns, with an interval.
+"""A training that is watched beside the same one that is not -> what a step costs more, of time and of the training thread, by
+turns, with an interval.
 
 Run as `python benchmarks/bench_watch.py`; prints JSON. Pieces of one training alternate, watched and not, in an order that is
 drawn, so that what else the machine does falls on both. No window is profiled; the widget is pushed as in a notebook.
@@ -36,7 +37,8 @@ def sentences(outcome: Outcome) -> list[str]:
         return [f"watched training: {outcome.problem}"]
     return [
         f"watched {row['loop']}, {row['step_ms']:.3g} ms a step: {row['ratio']:.4f} times as long as without (95 % interval "
-        f"{row['low']:.4f} to {row['high']:.4f}, {row['n_pairs']} pairs of pieces of {row['n_steps']} steps)"
+        f"{row['low']:.4f} to {row['high']:.4f}, {row['n_pairs']} pairs of pieces of {row['n_steps']} steps), "
+        f"{row['thread_us']:.0f} us of the training thread ({row['thread_low_us']:.0f} to {row['thread_high_us']:.0f})"
         for row in outcome.get("rows")
     ]
 
@@ -92,28 +94,40 @@ def _compared(name: str, piece: Callable[[int], None], n_pairs: int) -> dict[str
     begin_s = time.perf_counter()
     piece(50)
     n_steps = max(20, round(PIECE_S * 50 / (time.perf_counter() - begin_s)))
-    order, ratios, plain = random.Random(7), [], []
+    order, ratios, plain, thread_us = random.Random(7), [], [], []
     for _ in range(n_pairs):
-        taken = {}
+        taken, used = {}, {}
         for is_watched in order.sample([True, False], 2):
             with tfprof.watch(windows=False) if is_watched else contextlib.nullcontext() as watch:
                 if watch is not None:
                     watch.dashboard()
-                begin_s = time.perf_counter()
+                begin_s, begin_thread_s = time.perf_counter(), time.thread_time()
                 piece(n_steps)
                 taken[is_watched] = time.perf_counter() - begin_s
+                used[is_watched] = time.thread_time() - begin_thread_s
         ratios.append(taken[True] / taken[False])
+        thread_us.append((used[True] - used[False]) / n_steps * 1e6)
         plain.append(taken[False])
-    bootstraps = sorted(statistics.median(order.choices(ratios, k=n_pairs)) for _ in range(_N_BOOTSTRAPS))
+    low, high = _interval(ratios, order)
+    thread_low, thread_high = _interval(thread_us, order)
     return {
         "loop": name,
         "step_ms": statistics.median(plain) / n_steps * 1e3,
         "ratio": statistics.median(ratios),
-        "low": bootstraps[round(0.025 * _N_BOOTSTRAPS)],
-        "high": bootstraps[round(0.975 * _N_BOOTSTRAPS)],
+        "low": low,
+        "high": high,
+        "thread_us": statistics.median(thread_us),
+        "thread_low_us": thread_low,
+        "thread_high_us": thread_high,
         "n_pairs": n_pairs,
         "n_steps": n_steps,
     }
+
+
+def _interval(values: list[float], order: random.Random) -> tuple[float, float]:
+    """The 95 % interval of a median."""
+    drawn = sorted(statistics.median(order.choices(values, k=len(values))) for _ in range(_N_BOOTSTRAPS))
+    return drawn[round(0.025 * _N_BOOTSTRAPS)], drawn[round(0.975 * _N_BOOTSTRAPS) - 1]
 
 
 if __name__ == "__main__":

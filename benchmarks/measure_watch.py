@@ -33,7 +33,7 @@ def main(n_steps: int) -> None:
     longest_s = dict.fromkeys(spent_s, 0.0)
     with tempfile.TemporaryDirectory() as folder, closing(WatchWriter(Path(folder))) as writer:
         parts = {"writer": writer.add_steps}
-        bins, finder = StepBins(reread=writer.read_steps), AnomalyFinder(n_cores=2)
+        bins, finder = StepBins(), AnomalyFinder(n_cores=2)
         parts |= {"bins": bins.add, "finder": finder.add_steps}
         for at in range(0, n_steps, _AT_ONCE):
             is_look = at % (n_steps // _LOOKS) == 0

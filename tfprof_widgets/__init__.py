@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .analysis.overview import Overview
     from .analysis.part import Selection
     from .analysis.steps.steps import CaptureSummary
-    from .analysis.watching.words import Anomaly
+    from .analysis.watching.anomalies import Anomaly
     from .capture.remote import ProfilerServer
     from .capture.loop import step, trace_steps
     from .capturing import ProfileCallback, capture_remote, profile, serve, stop

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from .analysis.watching.words import Anomaly
+    from .analysis.watching.anomalies import Anomaly
     from .read.opening import Found, Opened
     from .show.embedding import Amount
     from .show.live import LiveView

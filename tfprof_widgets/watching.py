@@ -20,20 +20,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .analysis.watching.anomalies import AnomalyFinder
+from .analysis.watching.anomalies import Anomaly, AnomalyFinder
 from .analysis.watching.outcome import StepBins
-from .analysis.watching.words import Anomaly
+from .capture.bounds import FEWEST_PIECES, n_pieces_of_code
 from .capture.keras import CapturingCallback, OwnMarksPatch
 from .capture.record import CaptureOptions
+from .capture.selection import DEFAULT_STEPS, DEFAULT_WINDOWS, OddPolicy
 from .capture.session import Capture
-from .capture.step_rows import DEFAULT_STEPS, DEFAULT_WINDOWS, WindowPlan, place_of
+from .capture.step_rows import place_of
 from .errors import CaptureError
 from .loading import WatchedRun
 from .profiles import Profile
 from .progress import StatusLine, status_line
 from .read.steps_file import FOLDER
 from .show.front_end import kernel_shell
-from .trace.capture_facts import VALIDATION, Steps, trained
+from .trace.capture_facts import COMPILED, VALIDATION, XLA_COMPILED, Steps, trained
 from .watching_state import (
     N_LATEST,
     Borders,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from .capture.machine import MachineRows
     from .capture.program.captured import CapturedProgram
     from .capture.record import CaptureRecord, Detail, Outcome, Window
-    from .capture.step_rows import StepFeed
+    from .capture.step_rows import StepRecorder
     from .read.steps_file import WatchWriter
     from .show.live import LiveView
     from .trace.capture_facts import WatchLog
@@ -72,6 +73,8 @@ LEAD = 2
 """Steps between a window's begin and its aim, as the first step of a capture counts as warming up."""
 LONG_RATIO, LONG_S = 3.0, 0.05
 """A step is looked at while it runs after so many times the usual and so long."""
+_COMPILE_S = 0.25
+"""A step that is longer may have been compiled, before it is known what is usual."""
 TRIGGER = "capture"
 """A file of this name in the folder asks for a window of as many steps as it says."""
 
@@ -147,8 +150,8 @@ class WatchOptions:
         self.plan()
         CaptureOptions(detail=self.detail, logdir=self.logdir)
 
-    def plan(self) -> WindowPlan:
-        return WindowPlan(
+    def plan(self) -> OddPolicy:
+        return OddPolicy(
             every=self.every, every_seconds=self.every_seconds, n_steps=self.window_steps, max_windows=self.max_windows
         )
 
@@ -247,7 +250,7 @@ class Watch(WatchedRun):
         from .capture.machine import MachineRows
         from .capture.record import CaptureOptions
         from .capture.session import Capture
-        from .capture.step_rows import StepFeed, StepRecorder
+        from .capture.step_rows import StepRecorder
         from .read.steps_file import WINDOWS, WatchWriter
         from .trace.scratch import make_folder, remove_folder
 
@@ -257,8 +260,7 @@ class Watch(WatchedRun):
         else:
             folder = free_folder(Path(self._options.logdir).expanduser().absolute(), time.time_ns())
         machine = MachineRows()
-        recorder = StepRecorder(machine.memory)
-        feed = StepFeed(recorder)
+        recorder = StepRecorder(machine.memory, is_watched=True)
         n_windows = self._plan.max_windows + 50
         options = CaptureOptions(
             steps=self._plan,
@@ -269,9 +271,9 @@ class Watch(WatchedRun):
             max_bytes=MAX_BYTES * n_windows,
             command="watch",
         )
-        self._capture = Capture(options, listener=recorder, on_window=self._take_window, **parts)
-        self._reader = WindowReader(feed, machine, self._push, makes_dashboards=kernel_shell() is not None)
-        self._loop = WatchLoop(feed, self._plan, machine, WatchWriter(folder), finds_windows=self._options.windows)
+        self._capture = Capture(options, recorder=recorder, on_window=self._take_window, **parts)
+        self._reader = WindowReader(recorder, machine, self._push, makes_dashboards=kernel_shell() is not None)
+        self._loop = WatchLoop(recorder, self._plan, machine, WatchWriter(folder), finds_windows=self._options.windows)
         self._loop.on_tick = self._tick
         self._line = line
         self._capture.start()
@@ -501,11 +503,11 @@ class WindowReader:
     """Takes windows from the thread that trains, and reads one after the other."""
 
     def __init__(
-        self, feed: StepFeed, machine: MachineRows, on_read: Callable[[], None], *, makes_dashboards: bool
+        self, recorder: StepRecorder, machine: MachineRows, on_read: Callable[[], None], *, makes_dashboards: bool
     ) -> None:
         """`on_read` is called after each window, on the thread that reads."""
         self.windows: list[WatchedWindow] = []
-        self._feed, self._machine, self._makes_dashboards = feed, machine, makes_dashboards
+        self._recorder, self._machine, self._makes_dashboards = recorder, machine, makes_dashboards
         self._on_read = on_read
         self._waiting: queue.SimpleQueue[tuple[WatchedWindow, CapturedProgram] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="tfprof-watch-windows", daemon=True)
@@ -531,7 +533,7 @@ class WindowReader:
         while (taken := self._waiting.get()) is not None:
             found, program = taken
             try:
-                with self._feed.disturbing():
+                with self._recorder.disturbing():
                     program.write()
                     advice = next((one for one in found.profile.advice if one.severity in ("medium", "high")), None)
                     found.words = found.profile.overview.verdict if advice is None else advice.title
@@ -572,12 +574,18 @@ def window_head(found: WatchedWindow) -> dict[str, Any]:
 
 class WatchLoop:
     def __init__(
-        self, feed: StepFeed, plan: WindowPlan, machine: MachineRows, writer: WatchWriter, *, finds_windows: bool
+        self,
+        recorder: StepRecorder,
+        plan: OddPolicy,
+        machine: MachineRows,
+        writer: WatchWriter,
+        *,
+        finds_windows: bool,
     ) -> None:
         """`plan` takes wishes for windows; `finds_windows` says whether an anomaly may ask for one."""
-        self.feed, self.plan, self.machine, self.writer = feed, plan, machine, writer
+        self.recorder, self.plan, self.machine, self.writer = recorder, plan, machine, writer
         self.started_ns = time.time_ns()
-        self.bins = StepBins(started_ns=self.started_ns, reread=writer.read_steps)
+        self.bins = StepBins(started_ns=self.started_ns)
         self.samples = SampleBins()
         self.finder = AnomalyFinder(n_cores=os.cpu_count() or 0)
         self.borders = Borders()
@@ -590,6 +598,8 @@ class WatchLoop:
         self._validated: Steps | None = None
         """The first and the last step of the current or last validation."""
         self._slow_step = -1
+        self._n_pieces: int | None = None
+        """Of compiled code, when a step was long."""
         self._failed: set[str] = set()
         self._long_ns = math.inf
         self._over = threading.Lock()
@@ -622,19 +632,19 @@ class WatchLoop:
             with contextlib.suppress(Exception):
                 self._look()
             now_s = time.monotonic()
-            if now_s >= due_s or (now_s >= early_s and self.feed.recorder.n_waiting >= MAX_UNREAD):
+            if now_s >= due_s or (now_s >= early_s and self.recorder.n_waiting >= MAX_UNREAD):
                 used_s = time.thread_time()
                 self._take(is_last=False)
                 used_s, now_s = time.thread_time() - used_s, time.monotonic()
                 # 0.4 % of a core where a take costs 1 ms, 1 % where it costs 4 ms: steps may wait for Python's lock meanwhile.
                 due_s = now_s + min(max(TAKE_S, 250 * used_s), MAX_TAKE_S)
                 early_s = now_s + 100 * used_s
-            elif self.feed.recorder.n_waiting >= MAX_UNREAD:
-                self.feed.ask()
+            elif self.recorder.n_waiting >= MAX_UNREAD:
+                self.recorder.ask()
         self._take(is_last=True)
 
     def _look(self) -> None:
-        current = self.feed.recorder.current
+        current = self.recorder.current
         if current is None:
             return
         number, thread_id, age_ns = current
@@ -656,10 +666,11 @@ class WatchLoop:
                 self._failed.add(part.__name__)
 
     def _take_steps(self, *, is_last: bool) -> None:
-        steps = self.feed.take(is_last=is_last)
-        for ns, n_bytes in self.feed.recorder.take_memory():
+        steps = self.recorder.take(is_last=is_last)
+        for ns, n_bytes in self.recorder.take_memory():
             self.finder.add_memory(ns, n_bytes)
         if len(steps):
+            self._note_compiling(steps)
             self.writer.add_steps(steps)
             self.bins.add(steps)
             self._note_borders(steps)
@@ -668,8 +679,19 @@ class WatchLoop:
                 usual_ns = 1e3 * float(np.median(self.last["duration_us"][-N_LATEST:]))
                 self._long_ns = max(LONG_RATIO * usual_ns, 1e9 * LONG_S)
             self.finder.add_steps(steps)  # last: it makes more of them than the others
-        for end in self.feed.recorder.take_epochs():
+        for end in self.recorder.take_epochs():
             self.event("epoch_end", at_ns=end.at_ns, epoch=end.epoch, seconds=end.seconds, values=end.values)
+
+    def _note_compiling(self, steps: Steps) -> None:
+        """Find the long steps in which XLA compiled without tracing: code is new in the process."""
+        is_traced = steps["flags"] & COMPILED != 0
+        is_long = (1e3 * steps["duration_us"] > min(self._long_ns, 1e9 * _COMPILE_S)) & ~is_traced
+        if not (is_long.any() or is_traced.any() or self._n_pieces is None):
+            return
+        n_pieces, before = n_pieces_of_code(), self._n_pieces
+        self._n_pieces = n_pieces
+        if before is not None and n_pieces - before >= FEWEST_PIECES and not is_traced.any():
+            steps["flags"][is_long] |= XLA_COMPILED
 
     def _take_sample(self, **_: object) -> None:
         row = self.machine.take()

@@ -17,12 +17,12 @@ from .errors import TfProfError
 from .trace.capture_facts import AFTER_WINDOW, EPOCH_BEGIN, PROFILED, SAMPLE_COLUMNS, STEP, Steps, WatchLog, trained
 
 if TYPE_CHECKING:
-    from .analysis.watching.words import Anomaly
+    from .analysis.watching.anomalies import Anomaly
     from .profiles import Profile
     from .show.live import LiveView
 
 
-STRETCHES = frozenset(("slower", "wait_grows", "outside_grows", "gpu_idles", "clocks_dropped", "machine_busy"))
+STRETCHES = frozenset(("slower", "wait_grows"))
 """Kinds of anomalies that last from a first to a last step; others are single steps, or slow growth."""
 MOST_TOLD = 100
 """Of anomalies, windows and marks that are shown; the file has all."""

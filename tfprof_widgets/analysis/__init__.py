@@ -104,9 +104,8 @@ if TYPE_CHECKING:
     from .tables import Column, Sent, TABLES, Table, TableProperty, read_tables, table
     from .timeline import Flows, KINDS, compute_flows, flow_table
     from .verdict import Findings, Idle, idle_of, SAYS_WHY_NOTHING_RUNS, judge, suggest_next_steps
-    from .watching.anomalies import AnomalyFinder
-    from .watching.outcome import BIN_COLUMNS, REREAD_ROWS, StepBins, outcome_of
-    from .watching.words import Anomaly, Machine
+    from .watching.anomalies import Anomaly, AnomalyFinder, Machine
+    from .watching.outcome import BIN_COLUMNS, StepBins, outcome_of
     from .xla.programs import GraphsSwitchedOff, HloGraph, HloGraphs, estimate_costs, graphs_switched_off
 # fmt: on
 

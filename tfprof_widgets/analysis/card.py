@@ -13,6 +13,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from ..trace.arrays import Bool, Int64
@@ -125,6 +126,10 @@ class Spans(NamedTuple):
     end_ps: Int64
     """When each ends."""
 
+    def and_also(self, other: Spans) -> Spans:
+        """These and others."""
+        return Spans(*(np.concatenate(both) for both in zip(self, other, strict=True)))
+
 
 @dataclass(frozen=True, eq=False)
 class Claim:
@@ -134,6 +139,10 @@ class Claim:
     """Which of all rows; None for all."""
     spans: Spans | None = None
     """It is about what of the rows lies in these; None for all of them."""
+    is_outside: bool = False
+    """Whether it is about what lies outside of these instead, in averaged steps."""
+    n_before: int = 0
+    """It is about no row of the first so many pieces of advice."""
     number: int = -1
     """Of the advice, once its rows are its own."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from .layers.ops_of_graph import OpMatch
     from .layers.scopes import OpScopes, Scopes
     from .memory.memory import MemoryProfile, OpMemory
-    from .memory.of_hosts import ReducedMemory
     from .ops.kernels import Kernels
     from .ops.of_hosts import MergedHlo, MergedOps
     from .ops.other import HloOps
@@ -66,6 +65,36 @@ if TYPE_CHECKING:
     from .timeline import Counters, Flows
 
 _MANY_EVENTS = 1_000_000
+_Fact = TypeVar("_Fact")
+_Compute = Callable[[Any], _Fact]
+
+
+def merged(of_hosts: Callable[[Any], Any]) -> Callable[[_Compute[_Fact]], cached_property[_Fact]]:
+    """A fact that is computed of all events; of hosts that are summed up `of_hosts` gives it from their sums."""
+
+    def fact(compute: _Compute[_Fact]) -> cached_property[_Fact]:
+        return cached_property(wraps(compute)(lambda facts: (compute if facts.has_events else of_hosts)(facts)))
+
+    return fact
+
+
+def one_host(what: str) -> Callable[[_Compute[_Fact]], cached_property[_Fact]]:
+    """A fact that needs the events of a host: of hosts that are summed up it raises TfProfError."""
+
+    def refuse(facts: Facts) -> NoReturn:
+        raise facts.of_hosts.no_events(what)
+
+    return merged(refuse)
+
+
+def merged_as_declared(table: str) -> Callable[[_Compute[_Fact]], cached_property[_Fact]]:
+    """A fact of which the declaration of a table says how it comes from the sums of hosts; where it does not, it has no rows."""
+
+    def of_hosts(facts: Facts) -> Any:
+        merge = TABLES[table].of_hosts
+        return merge(facts.of_hosts) if merge else typed_table([], TABLES[table].types)
+
+    return merged(of_hosts)
 
 
 @dataclass(frozen=True)
@@ -120,21 +149,19 @@ class Facts:
             framework=self.summed.framework,
         )
 
-    @cached_property
+    @merged(lambda facts: merge_host_facts(facts.summed.every["hosts"]))
     def host_facts(self) -> tuple[HostFacts, ...]:
         """What tells of each host what it is for."""
-        return host_facts(self.trace) if self.summed is None else merge_host_facts(self.summed.every["hosts"])
+        return host_facts(self.trace)
 
     @cached_property
     def hosts(self) -> pd.DataFrame:
         path = {} if self.summed is None else self.summed.paths
         return host_table(self.host_facts, self.steps.frame, [path.get(one.host, "") for one in self.host_facts])
 
-    @cached_property
+    @merged(lambda facts: facts.merged_steps.steps(facts.trace, facts.summed))
     def steps(self) -> TracedSteps:
         """Steps with their breakdown, and the step of each event; none where what computed them is not in the trace."""
-        if self.summed is not None:
-            return cast("TracedSteps", self.merged_steps.steps(self.trace, self.summed))
         if not self.unrecorded:
             return self._traced_steps
         return compute_steps(self.trace, grouping=self._traced_steps.grouping, units=self.kernel_units, finds_any=False)
@@ -244,13 +271,15 @@ class Facts:
     @cached_property
     def communication(self) -> pd.DataFrame:
         """What hosts exchanged; those that train first."""
-        from .hosts.workers import compute_communication, training_first
+        from .hosts.workers import training_first
 
-        if self.summed is None:
-            found = compute_communication(self.trace, self.steps)
-        else:
-            found = self.summed.every["communication"].drop(columns=OWNER)
-        return training_first(found, not_training(self.host_facts))
+        return training_first(self._exchanges, not_training(self.host_facts))
+
+    @merged(lambda facts: facts.summed.every["communication"].drop(columns=OWNER))
+    def _exchanges(self) -> pd.DataFrame:
+        from .hosts.workers import compute_communication
+
+        return compute_communication(self.trace, self.steps)
 
     # ---- events -----------------------------------------------------------------------------------------------------
 
@@ -305,16 +334,14 @@ class Facts:
             return np.full(self.trace.n_events, ComputeUnit.UNKNOWN, np.uint8)
         return kernel_units(self.trace, self.hlo_executions)
 
-    @cached_property
+    @merged(lambda facts: facts._merged_ops.all_units(facts._merged_hlo.units(facts.trace)))
     def units(self) -> Units:
         """The table of what was executed: ordinary ops, then those of compiled programs."""
-        return self.occurrences if self.has_events else self._merged_ops.all_units(self._merged_hlo.units(self.trace))
+        return self.occurrences
 
-    @cached_property
+    @one_host("single executions")
     def occurrences(self) -> Occurrences:
-        """Every execution of every op; raises TfProfError where the hosts are summed up."""
-        if self.summed is not None:
-            raise self.summed.no_events("single executions")
+        """Every execution of every op."""
         return op_occurrences(
             self.trace,
             grouping=self._traced_steps.grouping,
@@ -336,10 +363,10 @@ class Facts:
         """For each event the framework op that it executes most of, a row of the table of `op_shares`; -1 for none."""
         return np.append(self.op_shares.dominant, np.int32(-1))[self.event_unit]
 
-    @cached_property
+    @merged(lambda facts: facts._merged_ops.shares)
     def op_shares(self) -> OpShares:
         """Which framework ops each executed unit stands for."""
-        return compute_op_shares(self.occurrences) if self.has_events else self._merged_ops.shares
+        return compute_op_shares(self.occurrences)
 
     @cached_property
     def _merged_ops(self) -> MergedOps:
@@ -353,13 +380,11 @@ class Facts:
 
         return merge_hlo(self.of_hosts.every["hlo_ops"])
 
-    @cached_property
+    @merged(lambda facts: facts._merged_ops.is_input)
     def input_ops(self) -> Bool:
         """Which framework ops ran only within tf.data."""
         from .input.iterators import input_work
 
-        if not self.has_events:
-            return self._merged_ops.is_input
         n_ops = self.occurrences.n_ops
         work = np.zeros(len(self.op_shares), np.bool_)
         work[:n_ops] = input_work(self.trace, self.occurrences)[:n_ops]
@@ -367,18 +392,14 @@ class Facts:
 
     # ---- sums of executions -----------------------------------------------------------------------------------------
 
-    @cached_property
+    @merged(lambda facts: sums_of_units(facts._merged_ops.sums, facts.op_shares))
     def op_sums(self) -> OpSums:
         """What each framework op sums up to over the whole capture."""
-        if not self.has_events:
-            return sums_of_units(self._merged_ops.sums, self.op_shares)
         return op_sums(self.occurrences, self.op_shares)
 
-    @cached_property
+    @merged(lambda facts: facts._merged_ops.of_hosts(facts.summed.numbers(hosts_of(facts.trace))))
     def host_sums(self) -> UnitSums:
         """Executions and time of each unit, host by host."""
-        if self.summed is not None:
-            return self._merged_ops.of_hosts(self.summed.numbers(hosts_of(self.trace)))
         return unit_sums(self.trace, self.occurrences)
 
     @cached_property
@@ -391,19 +412,17 @@ class Facts:
         inside = np.append(self.is_averaged, False)[self.steps.event_step[self.occurrences.event]]
         return unit_sums(self.trace, self.occurrences, np.flatnonzero(inside))
 
-    @cached_property
+    @merged(lambda facts: {side: n for side, n in facts.summed.sums.items() if side in ("Device", "Host")})
     def idle_ps(self) -> dict[str, int]:
         """By side, `Host` and `Device`, how long threads and devices ran no op, each summed; a side not observed is missing."""
-        if self.summed is None:
-            return idle_by_side(self.occurrences)
-        return {side: self.summed.sums[side] for side in ("Device", "Host") if side in self.summed.sums}
+        return idle_by_side(self.occurrences)
 
-    @cached_property
+    @merged(lambda facts: facts.summed.sums)
     def idle_times(self) -> Mapping[str, int]:
         """See `idle_times`; of all hosts."""
         from .idle import idle_times
 
-        return idle_times(self.trace, self.occurrences) if self.summed is None else self.summed.sums
+        return idle_times(self.trace, self.occurrences)
 
     @cached_property
     def ops(self) -> pd.DataFrame:
@@ -489,42 +508,34 @@ class Facts:
 
         return compute_scopes(self.op_scopes, self.op_sums)
 
-    @cached_property
+    @merged_as_declared("overview.tf_functions")
     def tf_functions(self) -> pd.DataFrame:
-        from .ops.other import compute_tf_functions, merge_tf_functions
+        from .ops.other import compute_tf_functions
 
-        if self.summed is not None:
-            return merge_tf_functions(self.summed.every["tf_functions"])
         return compute_tf_functions(self.trace)
 
-    @cached_property
+    @merged(lambda facts: facts._merged_hlo.table(facts._merged_ops.n_ordinary))
     def hlo_ops(self) -> HloOps:
         from .ops.other import compute_hlo_ops
 
-        if not self.has_events:
-            return self._merged_hlo.table(self._merged_ops.n_ordinary)
         return compute_hlo_ops(self.occurrences, self.op_shares)
 
-    @cached_property
+    @one_host("memory of compiled programs")
     def program_memory(self) -> pd.DataFrame:
-        """What holds the memory of compiled programs at their peak; raises TfProfError where the hosts are summed up."""
+        """What holds the memory of compiled programs at their peak."""
         from .source import compute_program_memory
 
-        if self.summed is not None:
-            raise self.summed.no_events("memory of compiled programs")
         return compute_program_memory(
             self.trace, self.occurrences.hlo, self.op_shares, layers=self.layers, lines=self.source_lines
         )
 
     # ---- devices ----------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @merged_as_declared("kernels")
     def kernels(self) -> Kernels:
         """Code that ran on device streams."""
-        from .ops.kernels import compute_kernels, merge_kernels
+        from .ops.kernels import compute_kernels
 
-        if self.summed is not None:
-            return merge_kernels(self.summed.every["kernels"])
         return compute_kernels(self.trace, self.occurrences, self.op_shares, self.kernel_units)
 
     @cached_property
@@ -533,22 +544,18 @@ class Facts:
 
         return copy_table(self.copy_runs)
 
-    @cached_property
+    @merged_as_declared("copies")
     def copy_runs(self) -> pd.DataFrame:
         """Each copy by itself; of summed hosts those of one tensor and way together."""
         from .ops.other import compute_copy_runs
 
-        if self.summed is not None:
-            return self.summed.every["copies"]
         return compute_copy_runs(self.trace, self.steps, self.event_op, self.op_shares)
 
-    @cached_property
+    @one_host("roofline")
     def roofline(self) -> Roofline:
-        """How near the work on GPUs comes to what they could do; raises TfProfError where the hosts are summed up."""
+        """How near the work on GPUs comes to what they could do."""
         from .roofline import compute_roofline, graph_flops
 
-        if self.summed is not None:
-            raise self.summed.no_events("roofline")
         return compute_roofline(
             self.trace,
             self.occurrences,
@@ -559,31 +566,25 @@ class Facts:
             graph_flops=graph_flops(self.op_match, self.source_map),
         )
 
-    @cached_property
+    @merged_as_declared("idle")
     def idle(self) -> pd.DataFrame:
-        """Gaps in the work of devices, and what they waited for. Empty of summed hosts."""
+        """Gaps in the work of devices, and what they waited for."""
         from .idle import compute_idle
 
-        if not self.has_events:
-            return typed_table([], TABLES["idle"].types)
         return compute_idle(self.trace, self.steps, self.op_shares, self.event_op, self.layers)
 
-    @cached_property
+    @one_host("attribution of time")
     def attribution(self) -> Attribution:
-        """What had each instant of each step; raises TfProfError where the hosts are summed up."""
+        """What had each instant of each step."""
         from .steps.owners import compute_attribution
 
-        if self.summed is not None:
-            raise self.summed.no_events("attribution of time")
         return compute_attribution(self.trace, self.steps, event_unit=self.event_unit, event_op=self.event_op)
 
-    @cached_property
+    @merged_as_declared("kernel_launches")
     def kernel_launches(self) -> pd.DataFrame:
-        """How kernels were launched. Empty of summed hosts."""
+        """How kernels were launched."""
         from .idle import compute_kernel_launches
 
-        if not self.has_events:
-            return typed_table([], TABLES["kernel_launches"].types)
         return compute_kernel_launches(self.trace, self.kernels)
 
     # ---- memory and input -------------------------------------------------------------------------------------------
@@ -605,12 +606,10 @@ class Facts:
         )
         return replace(memory, remedy=None) if self.unrecorded else memory
 
-    @cached_property
+    @merged(lambda facts: facts.memory.by_op)
     def memory_by_op(self) -> OpMemory:
         from .memory.memory import memory_by_op
 
-        if self.summed is not None:
-            return cast("ReducedMemory", self.memory).by_op
         return memory_by_op(self.memory, self.is_averaged)
 
     @cached_property
@@ -635,13 +634,11 @@ class Facts:
             self.trace, steps=steps, ops=self.ops, tf_data=self.tf_data, enqueue_ps=self.enqueue_ps
         )
 
-    @cached_property
+    @merged(lambda _: {})
     def step_work_ms(self) -> dict[str, float]:
         """What iterators worked in the averaged steps, by the names of their ops; nothing of summed hosts."""
         from .input.tf_data import work_by_op, work_within
 
-        if not self.has_events:
-            return {}
         ops = self.input_pipeline.ops
         totals = dict(zip(ops["op"], ops["total_time_ms"], strict=True))
         counts = np.append(self.is_averaged, False)[
@@ -649,11 +646,9 @@ class Facts:
         ]
         return work_by_op(self.tf_data.iterators, work_within(self.tf_data, counts), totals)
 
-    @cached_property
+    @merged(lambda facts: (facts.summed.sums["enqueue_busy_ps"], facts.summed.sums["enqueue_period_ps"]))
     def enqueue_ps(self) -> tuple[int, int]:
         """See `enqueue_times`; of all hosts."""
         from .input.iterators import enqueue_times
 
-        if self.summed is not None:
-            return self.summed.sums["enqueue_busy_ps"], self.summed.sums["enqueue_period_ps"]
         return enqueue_times(self.trace)

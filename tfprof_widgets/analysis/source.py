@@ -186,10 +186,10 @@ def _times(trace: Trace, source_map: SourceMap) -> tuple[Int64, Bool]:
     return time_ps[inside], inside
 
 
-def sample_times(trace: Trace, source_map: SourceMap) -> tuple[Int64, Int64]:
-    """When the user's thread was sampled within sessions, in ps after the origin, and its frame; known ones."""
+def sample_times(trace: Trace, source_map: SourceMap, column: str = "frame") -> tuple[Int64, Int64]:
+    """When the user's thread, or any `other`, was sampled within sessions, in ps after the origin, and its frame; known ones."""
     time_ps, inside = _times(trace, source_map)
-    frame = source_map.samples["frame"].to_numpy(np.int64)[inside]
+    frame = source_map.samples[column].to_numpy(np.int64)[inside]
     return time_ps[frame >= 0], frame[frame >= 0]
 
 

@@ -137,6 +137,8 @@ class Table:
     """Those of the files: the same, or one more in front."""
     of_executions: str = ""
     """What a reduced profile does not have, in words; "" where it has the table."""
+    of_hosts: Callable[[Any], Any] | None = None
+    """What gives it from the sums of hosts, where that is all that it takes."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -282,6 +284,7 @@ def table(
     file_has: str = "",
     read: str | Callable[[Any], pd.DataFrame] = "",
     of_executions: str = "",
+    of_hosts: Callable[[Any], Any] | None = None,
 ) -> Table:
     """Declare a table.
 
@@ -296,6 +299,7 @@ def table(
         file_has: the group of columns that the files have in front.
         read: where the analyses of a run have it, such as `kernels.frame`, or what gives it from them; "" is its own name.
         of_executions: what a reduced profile does not have, in words; "" where it has the table.
+        of_hosts: what gives it from the `HostSums` of a reduced profile.
     """
     told, _, note = dedent(text).strip().partition("\n\n")
     (found,) = read_tables(told, _GROUPS).values()
@@ -311,6 +315,7 @@ def table(
         files=files or ({file: of_results} if file else {}),
         file_columns=(*in_front, *found.columns),
         of_executions=of_executions,
+        of_hosts=of_hosts,
     )
     _DECLARED[declared.name] = declared
     return declared

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         COLUMNS, Children, GpuReader, MachineReader, MachineRows, ProcCounters, PsutilCounters,
         SystemSampler, cpu_quota, machine_facts, memory_limit, no_samples, on_trace_clock,
     )
-    from . import step_rows
+    from . import selection, step_rows
     from .program import calls, captured, frames, graphs
     from .program.calls import FitCall, LayerFacts, LineSampler, UNKNOWN, Wanted, calls_of, creation_lines, simple
     from .program.frames import (
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from .program.graphs import FrameTable, GraphTable, HeldFunctions
     from .program.captured import CapturedProgram, NotedModels, ProgramReader
     from .record import (
-        BFC_VARIABLE, CaptureOptions, CaptureRecord, DEFAULT_MAX_BYTES, DEFAULT_MAX_SECONDS, StepTimes,
+        BFC_VARIABLE, CaptureOptions, CaptureRecord, DEFAULT_MAX_BYTES, DEFAULT_MAX_SECONDS,
         enable_cpu_memory_recording, no_step_times, note_session_times, read_failure, start_session, stop_session,
     )
     from .remote import Answer, _running
-    from .selection import Selection, make_selection
+    from .selection import OddPolicy, WindowPolicy, make_selection
     from .session import Capture, active_capture
     from .v1 import HookOptions, SessionCapture, SessionSteps
-    from .step_rows import ElementSource, Gaps, MAX_LOSSES, MEMORY_NS, StepFeed, StepRecorder, StepRow, Waits, WindowPlan
+    from .step_rows import Gaps, MAX_LOSSES, MEMORY_NS, StepRecorder, Waits
     from .windows import run_shielded
 # fmt: on
 

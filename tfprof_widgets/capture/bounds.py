@@ -6,6 +6,7 @@ import ctypes
 import functools
 import math
 import os
+import re
 import statistics
 import sys
 import threading
@@ -14,8 +15,9 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from types import FrameType
-from typing import Any, Literal
+from typing import Literal
 
 from .program.frames import frames_outwards, running_frames
 
@@ -54,18 +56,38 @@ def traced_us() -> int | None:
     """How long TensorFlow has traced functions in this process, in us, by its own counter; None without one."""
     if "tensorflow" not in sys.modules:
         return 0
-    counter = _tracing_counter()
-    return None if counter is None else counter.value()
+    return _tracing_counter()()
 
 
 @functools.cache
-def _tracing_counter() -> Any:
+def _tracing_counter() -> Callable[[], int | None]:
+    """Reads the counter, in one call of C++ where that is possible: each step does."""
     try:
         from tensorflow.python.eager.polymorphic_function import tracing_compilation
 
-        return tracing_compilation._graph_building_time_counter.get_cell()
+        cell = tracing_compilation._graph_building_time_counter.get_cell()
     except (ImportError, AttributeError):
-        return None
+        return lambda: None
+    try:
+        from tensorflow.python import pywrap_tfe
+
+        return functools.partial(pywrap_tfe.TFE_MonitoringCounterCellValue, cell._cell)
+    except (ImportError, AttributeError):
+        value: Callable[[], int] = cell.value
+        return value
+
+
+_COMPILED_CODE = re.compile(rb" r.xp 00000000 00:00 0 *$", re.MULTILINE)
+FEWEST_PIECES = 3
+"""XLA makes a dozen or more of each program; oneDNN one or two of many kernels."""
+
+
+def n_pieces_of_code() -> int:
+    """How many pieces of code were compiled into this process: XLA makes some of each program on a CPU; 0 where not known."""
+    try:
+        return len(_COMPILED_CODE.findall(Path("/proc/self/maps").read_bytes()))
+    except OSError:  # no Linux
+        return 0
 
 
 def _state(frame: FrameType | None) -> tuple[FrameType | None, bool]:
@@ -154,7 +176,10 @@ DOUBT_FACTOR = 4
 DOUBT_BYTES = 128 * 2**20
 """Growth that may be the program's own ends a session when it stands for a file of so many times the bound, and of so much."""
 
-BoundKind = Literal["seconds", "bytes"]
+MEMORY_SHARE = 0.1
+"""Of what the machine or the container has free: a session ends when the profiler has taken so much."""
+
+BoundKind = Literal["seconds", "bytes", "memory"]
 
 
 @dataclass(frozen=True)
@@ -181,8 +206,12 @@ class BoundWatch:
         rate: FileRate | None = None,
         read_heap: Callable[[], int] | None = None,
         building: Callable[[], Building] | None = None,
+        memory_bytes: float = math.inf,
+        read_rss: Callable[[], float] | None = None,
     ) -> None:
+        """`memory_bytes` bounds how much the resident memory of the process grows, as it usually does in a step."""
         self._on_bound = on_bound
+        self.memory_bytes, self._read_rss, self._rss = memory_bytes, read_rss, Stride()
         self._begin_s, self._end_s = time.monotonic(), math.inf
         self._deadline_s = self._begin_s + seconds
         self._n_bytes = n_bytes
@@ -201,6 +230,11 @@ class BoundWatch:
         elapsed_s = 0.0 if self._n_steps else time.monotonic() - self._begin_s
         known = self._rate.bytes_per_step * self._n_steps + self._rate.bytes_per_second * elapsed_s
         return int(max(in_heap, known, 0.0))
+
+    @property
+    def held_bytes(self) -> float:
+        """By how much the process has grown, as it usually does in a step: what the profiler holds until the end."""
+        return self._rss.growth if self._rss.is_known else 0.0
 
     def start(self) -> None:
         self._thread.start()
@@ -231,6 +265,7 @@ class BoundWatch:
 
     def _run(self) -> None:
         piece, pause_s, is_stepping = _OpenPiece(), POLL_S, False
+        resident = _OpenPiece()
         judged = self._read_heap()
         while not self._cancelled.wait(pause_s):
             now_s, used_s = time.monotonic(), time.thread_time()
@@ -239,12 +274,19 @@ class BoundWatch:
                 return
             heap, building = self._read_heap(), self._building()
             piece.look(heap, is_building=building != "no")
-            is_before_first = self._marks_steps and not self._n_steps
-            ended = None if is_before_first else piece.ended(now_s, self._n_steps)
-            if ended is not None:
-                if self._n_steps and not is_stepping:  # what came before the end of the first step was its beginning
-                    is_stepping, self._stride = True, Stride()
+            resident.look(0 if self._read_rss is None else int(self._read_rss()), is_building=building != "no")
+            n_steps = self._n_steps
+            is_before_first = self._marks_steps and not n_steps
+            ended = None if is_before_first else piece.ended(now_s, n_steps)
+            grown = None if is_before_first else resident.ended(now_s, n_steps)
+            if ended is not None and grown is not None:
+                if n_steps and not is_stepping:  # what came before the end of the first step was its beginning
+                    is_stepping, self._stride, self._rss = True, Stride(), Stride()
                 self._stride.add(ended)
+                self._rss.add(grown)
+                if self.held_bytes >= self.memory_bytes:
+                    self._on_bound("memory")
+                    return
             if building == "yes" or (ended and building == "no"):
                 judged = heap
             doubtful = (heap - judged) / self._rate.heap_bytes_per_byte

@@ -6,14 +6,15 @@ import threading
 import time
 import weakref
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from ..errors import CaptureError
 from ..trace.capture_facts import unrecorded_notice
-from .bounds import BoundKind, BoundWatch, FileRate
-from .record import MOST_LATEST, CaptureOptions, Phase, StepTimes
+from .bounds import MEMORY_SHARE, BoundKind, BoundWatch, FileRate
+from .machine import free_memory_bytes, rss_reader
+from .record import CaptureOptions
+from .step_rows import StepRecorder
 from .steps import OpenStep
-from .windows import WindowKeeper, bound_text, run_shielded
+from .windows import WindowKeeper, bound_text, memory_notice, run_shielded
 
 STEP_GRACE_S = 1.0
 """How long a bound waits for the step in progress: a step cut by the end of its session is lost."""
@@ -24,36 +25,15 @@ WRONG_ESTIMATE_RATIO = 0.75
 """A window whose file stays below this share of the bound was stopped by a wrong estimate."""
 
 
-class StepListener(Protocol):
-    """Called at each step, on its thread, at that step's cost."""
-
-    def began(self, step: OpenStep) -> None:
-        """A step began, which may turn out to be none."""
-
-    def ended(self, step: OpenStep, elapsed_ns: int, phase: Phase) -> None:
-        """A step ended after so long."""
-
-    def note_logs(self, number: int, logs: Any) -> None:
-        """Take Keras' values of a step, by its number, on any thread."""
-
-    def let_go(self, iterator: Any) -> None:
-        """An iterator of tf.data has given the last batches of an epoch; it lives as long as it is held."""
-
-    def note_epoch(self, epoch: int, logs: Any) -> None:
-        """An epoch of Keras ended with these logs, before other callbacks hear of it; None: what follows its end is over."""
-
-
 class WindowControl:
     """Decides for one running capture. Sessions open and close under a lock and under a shield against Ctrl-C."""
 
-    def __init__(self, options: CaptureOptions, keeper: WindowKeeper, listeners: tuple[StepListener, ...] = ()) -> None:
+    def __init__(self, options: CaptureOptions, keeper: WindowKeeper, recorder: StepRecorder) -> None:
         self._options = options
-        self.listeners = listeners
+        self.recorder = recorder
         self.keeper = keeper
         self.n_steps = 0
         """Batches that the program marked, captured or not."""
-        self.step_times = StepTimes()
-        """Of all steps, captured or not."""
         self.bound: str | None = None
         """The text of the bound that ended the capture; "" after a failure, None while windows may open."""
         self.selection = options.selection()
@@ -62,6 +42,7 @@ class WindowControl:
         self.open_steps: set[OpenStep] = set()
         self._pending: BoundKind | None = None
         self._file_rate = FileRate()
+        self._memory_share = MEMORY_SHARE
         self._is_over = False
 
     def open_first(self) -> None:
@@ -89,8 +70,7 @@ class WindowControl:
 
     def add(self, step: OpenStep) -> None:
         self.open_steps.add(step)
-        for listener in self.listeners:
-            listener.began(step)
+        self.recorder.began(step)
         if self.keeper.watch is not None:
             self.keeper.watch.await_step()
 
@@ -118,16 +98,12 @@ class WindowControl:
             step.close()
         self.open_steps.discard(step)
         keeper = self.keeper
+        step.elapsed_ns = elapsed_ns
         # No window has been closed for its sake yet.
-        phase: Phase = "before" if not keeper.n_opened else "after" if step.window_id is None else "during"
+        step.phase = "before" if not keeper.n_opened else "after" if step.window_id is None else "during"
         if step.n_opened != keeper.n_opened or step.window_id != keeper.open_id:
-            phase = "cut"
-        times = self.step_times
-        times.latest.append((step.number, step.name, step.start_ns, elapsed_ns, phase))
-        if len(times.latest) >= MOST_LATEST:
-            times.sort_in()
-        for listener in self.listeners:
-            listener.ended(step, elapsed_ns, phase)
+            step.phase = "cut"
+        self.recorder.ended(step)
         if keeper.watch is not None:
             keeper.watch.count_step()
         if step.is_selectable:
@@ -135,6 +111,25 @@ class WindowControl:
             if step.window_id is not None and step.window_id == keeper.open_id:
                 keeper.count_step(step.number, step.n_batches)
         return True
+
+    def succeed(self, step: OpenStep) -> OpenStep | None:
+        """End a step of one batch and begin the next, where no window is open nor wanted; None, and nothing is done, elsewhere.
+
+        It is what steps pay outside of windows, so it is in few functions, as a call of cold code costs 2 us.
+        """
+        keeper, policy = self.keeper, self.selection
+        is_quiet = policy is not None and not policy.is_awake and keeper.open_id is None and step.marker is None
+        if not is_quiet or step.n_opened != keeper.n_opened or step not in self.open_steps or self._is_over:
+            return None
+        step.elapsed_ns = time.perf_counter_ns() - step.begin_ns
+        step.phase = "after" if keeper.n_opened else "before"
+        self.open_steps.discard(step)
+        following = OpenStep(step.name, step.number + 1, 1, step.is_selectable, None, keeper.n_opened)
+        self.open_steps.add(following)
+        self.recorder.ended(step, following)
+        if step.is_selectable:
+            self.n_steps += 1
+        return following
 
     def after_step(self, step: OpenStep, next_number: int) -> None:
         """Close the window where a bound waits for the end of this step, or the next one is not selected."""
@@ -160,7 +155,7 @@ class WindowControl:
     def end(self) -> None:
         """Close the open window for good."""
         with self._lock:
-            self._is_over = True  # steps of other threads in progress end later, and listeners are told of them
+            self._is_over = True  # steps of other threads in progress end later
             self._close(self.keeper.open_id)
 
     def disown(self) -> None:
@@ -205,6 +200,8 @@ class WindowControl:
             seconds=self._options.seconds_bound - self.keeper.open_seconds,
             n_bytes=self._options.bytes_bound - self.keeper.n_bytes,
             rate=self._file_rate,
+            memory_bytes=self._memory_share * free_memory_bytes(),
+            read_rss=rss_reader(),
         )
         self.keeper.watch.start()
 
@@ -227,13 +224,17 @@ class WindowControl:
                 self._file_rate = watch.learn(window.n_bytes)
             if window is None:
                 self.bound = ""
+            elif pending == "memory" and watch is not None and self.selection is not None:
+                self._memory_share /= 2  # windows that may still come are shorter
+                self.keeper.tell(memory_notice(watch.held_bytes, watch.memory_bytes, window.n_steps))
             elif pending == "bytes" and self.keeper.n_bytes < WRONG_ESTIMATE_RATIO * self._options.bytes_bound:
                 # The program's own data had grown, not the profiler's: go on in a next window. Within a step too: its marker
                 # is lost, but it may be the one that fails.
                 if self.selection is None or any(step.is_selectable for step in self.open_steps):
                     self._open_or_tell()
             elif pending is not None or self.keeper.n_bytes >= self._options.bytes_bound:
-                self.bound = bound_text(pending or "bytes", self._options, self.keeper)
+                held_bytes = 0.0 if watch is None else watch.held_bytes
+                self.bound = bound_text(pending or "bytes", self._options, self.keeper, held_bytes=held_bytes)
 
 
 @dataclass(frozen=True)

@@ -100,10 +100,13 @@ class StepMarks:
         self.failure: Failure | None = None
         """The allocation that failed in the last computation that raised, which Keras does not pass to callbacks."""
         self._taker = taker
-        self._listeners = taker.listeners
+        recorder = taker.recorder
+        self._recorder = recorder if recorder is not None and recorder.is_watched else None
         self._step: OpenStep | None = None
         self._is_computed = False
         self._is_announced_end = False
+        self._is_plain = False
+        """Whether the steps are one batch each, and computed by a function that is watched."""
         self._phases: list[_Phase] = []
         self._n_validated = 0
         self._ended_epoch: int | None = None
@@ -138,6 +141,18 @@ class StepMarks:
         if not self._phases:
             return
         phase = self._phases[-1]
+        if (
+            self._is_plain
+            and self._is_computed
+            and self._step is not None
+            and batch == phase.first_batch + 1 == phase.last_batch + 1
+        ):
+            following = self._taker.succeed(self._step)
+            if following is not None:
+                self._step = following
+                phase.first_batch = phase.last_batch = batch
+                self._is_computed = self._is_announced_end = False
+                return
         if self._ended_epoch is not None:
             self._go_on()
         if self._step is not None:
@@ -159,6 +174,7 @@ class StepMarks:
             self._step.marker.set_metadata(begun_ns=max(time.perf_counter_ns() - phase.begun_ns, 1))
         # A generator of unknown length ends when Keras has announced one batch too many.
         self._is_computed = self._is_announced_end = False
+        self._is_plain = phase.is_watched and not phase.is_inner and phase.last_batch == batch
         if not phase.is_watched and self._step is not None:
             self._is_computed = True
             self._step.confirm()
@@ -170,9 +186,8 @@ class StepMarks:
         if phase is not None and phase.kind == kind and batch >= phase.first_batch:
             phase.last_batch = batch
             self._is_announced_end = True
-            if not phase.is_inner:
-                for listener in self._listeners:
-                    listener.note_logs(phase.base + batch, logs)
+            if self._recorder is not None and not phase.is_inner:
+                self._recorder.note_logs(phase.base + batch, logs)
 
     def end_step(self) -> None:
         step, self._step = self._step, None
@@ -192,21 +207,19 @@ class StepMarks:
         """An epoch of training has ended; what comes until its next batch is the work of other callbacks."""
         self._ended_epoch = epoch
         self._let_go()
-        for listener in self._listeners:
-            listener.note_epoch(epoch, logs or {})
+        if self._recorder is not None:
+            self._recorder.note_epoch(epoch, logs or {})
 
     def _let_go(self) -> None:
         """Release the iterator of the innermost loop, which is asked about its last batches until then."""
         iterator = self._phases[-1].take_iterator() if self._phases else None
-        if iterator is not None:
-            for listener in self._listeners:
-                listener.let_go(iterator)
+        if iterator is not None and self._recorder is not None:
+            self._recorder.let_go(iterator)
 
     def _go_on(self) -> None:
         epoch, self._ended_epoch = self._ended_epoch, None
-        if epoch is not None:
-            for listener in self._listeners:
-                listener.note_epoch(epoch, None)
+        if epoch is not None and self._recorder is not None:
+            self._recorder.note_epoch(epoch, None)
 
     def close(self, *, is_failed: bool = False) -> None:
         """End what is in progress and leave the model as it was; after the call, however it ended."""
@@ -230,7 +243,7 @@ class StepMarks:
                 step.confirm()
         phase = self._phases[-1]
         step.computing_ns = (step.computing_ns or 0) + elapsed_ns
-        if self._listeners:  # nobody else asks an iterator, nor is it to live longer for anybody else
+        if self._recorder is not None:  # nobody else asks an iterator, nor is it to live longer for anybody else
             if phase.iterator is None or phase.iterator() is not iterator:
                 self._let_go()
                 phase.begin_iterator(iterator)

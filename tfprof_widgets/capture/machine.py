@@ -370,8 +370,15 @@ class SystemSampler:
     that came early the one's before. Of more than `max_samples` rows an even spread stays.
     """
 
-    def __init__(self, *, interval_s: float = 1 / DEFAULT_HZ, max_samples: int = MAX_SAMPLES) -> None:
-        self._interval_s = interval_s
+    def __init__(
+        self,
+        *,
+        interval_s: float = 1 / DEFAULT_HZ,
+        max_samples: int = MAX_SAMPLES,
+        also: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`also` is called after each sample, on its thread."""
+        self._interval_s, self._also = interval_s, also
         self._max_samples = max_samples
         self._columns: tuple[str, ...] = ()
         self._times: list[int] = []
@@ -454,6 +461,7 @@ class SystemSampler:
                 due_s = max(due_s + self._interval_s, time.monotonic() - self._interval_s)
                 is_last = self._stop.wait(max(0.0, due_s - time.monotonic()))
                 self._take(reader, gpus)
+                self._also()
         except Exception:  # one unreadable counter must not end the user's capture
             _logger.warning("the system can no longer be sampled", exc_info=True)
         finally:
@@ -606,6 +614,25 @@ def _memory_bytes() -> int:
         return min(memory_limit() or machine, machine)
     except (OSError, NotImplementedError, RuntimeError):  # a sandbox without /proc
         return 0
+
+
+def free_memory_bytes() -> float:
+    """What the process can still have of the machine, or of its container; infinite where it is not known."""
+    import psutil
+
+    try:
+        free, limit = float(psutil.virtual_memory().available), memory_limit()
+        return min(free, max(limit - psutil.Process().memory_info().rss, 0)) if limit else free
+    except (OSError, NotImplementedError, RuntimeError):  # a sandbox without /proc
+        return float("inf")
+
+
+def rss_reader() -> Callable[[], int]:
+    """A function that reads the resident memory of this process, in some 10 us."""
+    import psutil
+
+    process = psutil.Process()
+    return lambda: int(process.memory_info().rss)
 
 
 INTERVAL_S = 1.0

@@ -24,7 +24,6 @@ import logging
 import mmap
 import os
 import re
-import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -42,7 +41,7 @@ from .folders import free_text, without_profiler_lines
 from .machine import DEFAULT_HZ, MAX_HZ, MIN_HZ
 from .program.captured import CapturedProgram
 from .program.frames import is_user_file, title_of
-from .selection import Selection, Steps, make_selection, require_positive
+from .selection import Steps, WindowPolicy, make_selection, require_positive
 
 _logger = logging.getLogger(__name__)
 
@@ -140,77 +139,12 @@ def enable_cpu_memory_recording() -> bool:
 Phase = Literal["before", "during", "after", "cut"]
 """A step before the first window; whole inside one; after one has closed; or one in which a window opened or closed."""
 
-MAX_STEPS = 100_000
-"""Rows of `CaptureRecord.step_times`: half for the steps inside windows, half for the others."""
-
-MOST_LATEST = 512
-
-_COLUMNS = {"number": "int64", "name": "str", "start_ns": "int64", "duration_ns": "int64", "phase": "str"}
-_Row = tuple[int, str, int, int, Phase]
-
-
-class StepTimes:
-    """Takes up the duration of every marked step, on any thread; above a bound every second one is dropped."""
-
-    def __init__(self, *, max_steps: int = MAX_STEPS) -> None:
-        self._inside, self._outside = _Kept(max_steps // 2), _Kept(max_steps // 2)
-        self.latest: list[tuple[int, str, int, int, Phase]] = []
-        """Steps not yet among the others, as an append is all that a step pays: number, name, Unix time, duration, phase."""
-        self._lock = threading.Lock()
-
-    def frame(self) -> pd.DataFrame:
-        """One row per step: `number, name, start_ns, duration_ns, phase`; in the order of their begins."""
-        self.sort_in()
-        with self._lock:
-            rows = sorted([*self._inside.rows, *self._outside.rows], key=lambda row: row[2])
-        # A table without rows has the types of one with rows.
-        return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(_COLUMNS)
-
-    @property
-    def notice(self) -> str:
-        """That not every step is in the table; empty where every one is."""
-        self.sort_in()
-        with self._lock:
-            n_rows = len(self._inside.rows) + len(self._outside.rows)
-            n_steps = self._inside.n_added + self._outside.n_added
-        if n_rows == n_steps:
-            return ""
-        return (
-            f"Of the times of {n_steps:,} steps {n_rows:,} are kept, evenly spread: the table of step times is bounded."
-        )
-
-    def sort_in(self) -> None:
-        """Take up the latest steps; to be called when `MOST_LATEST` wait."""
-        with self._lock:
-            # The list stays the same one: a step may be about to be appended on another thread.
-            latest = self.latest[:]
-            del self.latest[: len(latest)]
-            for row in latest:
-                (self._inside if row[-1] == "during" else self._outside).add(row)
-
-
-class _Kept:
-    """Rows of which every `2^k`-th stays, so that they never exceed a limit."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = max(2, limit)
-        self._stride = 1
-        self.n_added = 0
-        self.rows: list[_Row] = []
-
-    def add(self, row: _Row) -> None:
-        if self.n_added % self._stride == 0:
-            if len(self.rows) >= self._limit:
-                del self.rows[1::2]
-                self._stride *= 2
-            if self.n_added % self._stride == 0:
-                self.rows.append(row)
-        self.n_added += 1
+_STEP_TIMES = {"number": "int64", "name": "str", "start_ns": "int64", "duration_ns": "int64", "phase": "str"}
 
 
 def no_step_times() -> pd.DataFrame:
     """Return the table of a capture without marked steps: the columns, no rows."""
-    return StepTimes().frame()
+    return pd.DataFrame(columns=list(_STEP_TIMES)).astype(_STEP_TIMES)
 
 
 Detail = Literal["low", "normal", "high"]
@@ -276,8 +210,8 @@ DEFAULT_MAX_BYTES = 32 * 2**20
 class CaptureOptions:
     """What a capture is asked to do, all optional; a bad argument is a `TypeError` or `ValueError` that says what to give."""
 
-    steps: Steps | None = None
-    """A range, an iterable of ints, or a callable of the step number; None for all."""
+    steps: Steps | WindowPolicy | None = None
+    """A range, an iterable of ints, a callable of the step number, or a policy; None for all."""
     every: int | None = None
     """Capture every step whose number is a multiple of this."""
     every_seconds: float | None = None
@@ -326,7 +260,7 @@ class CaptureOptions:
             return DEFAULT_HZ if self.system else 0.0
         return float(self.system)
 
-    def selection(self) -> Selection | None:
+    def selection(self) -> WindowPolicy | None:
         """Return which steps are wanted; None means everything from start to stop."""
         return make_selection(steps=self.steps, every=self.every, every_seconds=self.every_seconds)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import CaptureError
 from ..trace.capture_facts import CaptureCost, Failure
-from .control import Standing, StepListener, WindowControl, standing_of
+from .control import Standing, WindowControl, standing_of
 from .folders import make_scratch, remove_scratch
 from .machine import SystemSampler, no_samples
 from .program.captured import CapturedProgram, write_oldest
@@ -26,6 +26,7 @@ from .record import (
     read_failure,
 )
 from .signals import leave_to_restarted, let_die, stop_before_death
+from .step_rows import StepRecorder
 from .steps import OpenStep, Patch, StepNumbers, abandon
 from .windows import WindowKeeper, closing_notices, run_shielded
 
@@ -85,7 +86,7 @@ def record_of(
     keeper = control.keeper
     windows = tuple(keeper.windows)
     system = no_samples() if sampler is None else sampler.stop()
-    told = (control.step_times.notice, "" if sampler is None else sampler.notice)
+    told = (control.recorder.notice, "" if sampler is None else sampler.notice)
     return CaptureRecord(
         run_dirs=tuple(window.run_dir for window in windows),
         windows=windows,
@@ -100,7 +101,7 @@ def record_of(
             n_bytes=keeper.n_bytes,
         ),
         system=system,
-        step_times=control.step_times.frame(),
+        step_times=control.recorder.frame(),
         detail=options.detail,
         outcome="bounded" if outcome == "complete" and control.bound else outcome,
         n_steps=control.n_steps,
@@ -131,17 +132,17 @@ class Capture:
         *,
         patch: Patch | None = None,
         end_if_over: Callable[[], None] = lambda: None,
-        listener: StepListener | None = None,
+        recorder: StepRecorder | None = None,
         on_window: Callable[[Window, CapturedProgram], None] | None = None,
         numbers: StepNumbers | None = None,
     ) -> None:
-        self._listener, self._on_window = listener, on_window
+        self.recorder, self._on_window = recorder or StepRecorder(), on_window
         self.options = options or CaptureOptions()
         self._numbers = numbers or StepNumbers()
         self._end_if_over = end_if_over
         self._patch = patch
         rate_hz = self.options.sample_hz
-        self._sampler = SystemSampler(interval_s=1 / rate_hz) if rate_hz else None
+        self._sampler = SystemSampler(interval_s=1 / rate_hz, also=self.recorder.sort_in) if rate_hz else None
         self._control: WindowControl | None = None
         self._record: CaptureRecord | None = None
         self.program = CapturedProgram()
@@ -162,11 +163,6 @@ class Capture:
     def batch_size(self) -> int:
         """Of the last call of `fit`, `evaluate` or `predict`; 0 where it is not known."""
         return self.program.batch_size
-
-    @property
-    def listeners(self) -> tuple[StepListener, ...]:
-        """Another listener to its steps."""
-        return self._running_control().listeners
 
     @property
     def standing(self) -> Standing:
@@ -216,7 +212,7 @@ class Capture:
         ]
         on_window = None if self._on_window is None else self._pass_on
         keeper = WindowKeeper(self.options, scratch, self.program, on_window)
-        control = WindowControl(self.options, keeper, () if self._listener is None else (self._listener,))
+        control = WindowControl(self.options, keeper, self.recorder)
         try:
             if self._patch is not None:
                 self._patch.install()
@@ -342,6 +338,16 @@ class Capture:
             step.confirm()
         return step
 
+    def succeed(self, step: OpenStep) -> OpenStep | None:
+        """End a step of one batch and begin the next at once; None where more is to be done, and nothing was."""
+        control = self._control
+        if control is None or self._on_window is None:  # what ran outside of windows is held, too
+            return None
+        following = control.succeed(step)
+        if following is not None and step.is_selectable:
+            self._numbers.next = following.number
+        return following
+
     def note_unrecorded(self, name: str) -> None:
         """Note that a Keras model ran of which the profiler records nothing, such as `Keras on JAX`."""
         self.program.unrecorded = name
@@ -383,7 +389,7 @@ class StepNotes:
     batch_size = 0
     """Unknown, as no capture asks for it."""
 
-    listeners = ()
+    recorder = None
 
     def __init__(self) -> None:
         self.numbers = StepNumbers()
@@ -410,6 +416,10 @@ class StepNotes:
         if is_certain:
             step.confirm()
         return step
+
+    def succeed(self, step: OpenStep) -> OpenStep | None:  # noqa: ARG002 -- as of a capture
+        """Do nothing: steps are begun and ended one by one."""
+        return None
 
     def note_unrecorded(self, name: str) -> None:
         """Do nothing, as steps of such a model have no marks."""

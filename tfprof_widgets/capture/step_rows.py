@@ -8,68 +8,43 @@ import math
 import threading
 import time
 import weakref
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..trace.capture_facts import (
-    AFTER_WINDOW,
-    COMPILED,
-    EPOCH_BEGIN,
-    OTHER,
-    PREDICT,
-    PROFILED,
-    STEP,
-    TRAIN,
-    VALIDATION,
-    Steps,
-)
+from ..trace.capture_facts import AFTER_WINDOW, BEFORE, COMPILED, CUT, EPOCH_BEGIN, OTHER, PROFILED, STEP, Steps
 from .bounds import traced_us
 from .program.calls import user_place
 from .program.frames import running_frames, title_of
-from .record import Phase
-from .selection import require_positive
 from .steps import OpenStep
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_WAITING = 1_000_000
 """Steps that wait to be taken; later ones are lost, so that a watcher that hangs costs no more memory."""
 MEMORY_NS = 25_000_000
-"""Interval of reading memory, longer where that takes more than `MEMORY_SHARE` of a core."""
-MEMORY_SHARE = 0.001
+"""Interval of reading memory, longer where that takes more than `MEMORY_SHARE` of a core and steps are shorter."""
+MEMORY_SHARE = 0.0002
 MAX_LOSSES = 10_000
 """Losses that wait for their steps to be taken."""
+MAX_STEPS = 100_000
+"""Rows that a recorder keeps: half for the steps inside windows, half for the others."""
+MOST_LATEST = 4_096
+"""Steps that wait for rows where no other thread makes them: then the one that trains does."""
+_AT_ONCE_NS = 50_000
+"""What begins so soon after the end of a step begins with it: nothing was traced between."""
+_KINDS = ("train", "test", "test_predict", "")
+"""Names of markers, in the order of `TRAIN`, `VALIDATION`, `PREDICT`, `OTHER`."""
+_FLAGS = {"before": BEFORE, "during": PROFILED, "cut": PROFILED | CUT, "after": 0}
 
 
-class ElementSource(NamedTuple):
-    """Where the batches of a step came from."""
-
-    iterator: weakref.ref[Any]
-    first: int
-    """Its place in the call, from 0 on."""
-
-
-class StepRow(NamedTuple):
-    start_ns: int
-    elapsed_ns: int
-    number: int
-    n_batches: int
-    name: str
-    """Of its marker: `train`, `test`, `test_predict`, or the user's."""
-    is_profiled: bool
-    begins_epoch: bool
-    computing_ns: int | None
-    """Inside the function that computes its batches."""
-    waited_ns: int | None
-    """Inside `next()`; None where unmeasured, or where a function was traced there."""
-    traced_us: tuple[int, int] | None
-    """The process' time of tracing at its begin and end; None where unknown."""
-    source: ElementSource | None
+Floats = npt.NDArray[np.float64]
 
 
 class EpochEnd(NamedTuple):
@@ -84,36 +59,71 @@ class EpochEnd(NamedTuple):
 
 
 class StepRecorder:
-    """A `StepListener` that hands out the steps of a capture in the order of their ends."""
+    """The steps of a capture, in the order of their ends: hooks leave them in a ring, and the thread that watches makes rows.
 
-    def __init__(self, read_memory: Callable[[], dict[str, float]] | None = None) -> None:
+    Nobody else asks for iterators, losses and memory; where nobody watches, the recorder keeps an even spread of the rows.
+    """
+
+    def __init__(
+        self,
+        read_memory: Callable[[], dict[str, float]] | None = None,
+        *,
+        is_watched: bool = False,
+        max_steps: int = MAX_STEPS,
+    ) -> None:
+        self.is_watched = is_watched
         self._read_memory = read_memory
         self._memory: list[tuple[int, dict[str, float]]] = []
         self._memory_due_ns = 0
         self.losses: dict[int, float] = {}
         """Loss of the latest steps by number, until rows are taken."""
-        self._ended: list[tuple[OpenStep, int, Phase, int | None]] = []
+        self._ended: list[OpenStep] = []
         self._epoch: EpochEnd | None = None
         self._epochs: list[EpochEnd] = []
         self._current: OpenStep | None = None
-        self.on_let_go: Callable[[Any], None] | None = None
-        """Takes an iterator before it is gone, on the training thread."""
+        self._last_end_ns, self._last_traced_us = 0, traced_us()
+        self._waits = Waits()
+        self._disturbances: deque[tuple[int, int]] = deque(maxlen=16)
+        self._names = list(_KINDS)
+        self._inside, self._outside = _Spread(max_steps // 2), _Spread(max_steps // 2)
+        self._lock = threading.Lock()
+
+    # ---- on the threads that train --------------------------------------------------------------------------------------
 
     def began(self, step: OpenStep) -> None:
+        """Take a step that began, which may turn out to be none."""
         self._current = step
-        step.traced_us = traced_us()
-        if self._read_memory is not None and step.start_ns >= self._memory_due_ns:
-            begin_ns = time.thread_time_ns()
-            if len(self._memory) < MAX_LOSSES:
-                self._memory.append((step.start_ns, self._read_memory()))
-            took_ns = time.thread_time_ns() - begin_ns
-            self._memory_due_ns = step.start_ns + max(MEMORY_NS, round(took_ns / MEMORY_SHARE))
+        is_next = step.begin_ns - self._last_end_ns < _AT_ONCE_NS
+        step.traced_us = self._last_traced_us if is_next else traced_us()
+        if step.start_ns >= self._memory_due_ns:
+            self._look_at_memory(step.start_ns)
 
-    def ended(self, step: OpenStep, elapsed_ns: int, phase: Phase) -> None:
-        """Add a step, whose row is made when it is taken."""
-        self._current = None
+    def ended(self, step: OpenStep, following: OpenStep | None = None) -> None:
+        """Add a step, whose row is made when it is taken; `following` began as it ended."""
+        until_us = traced_us()
+        self._current = following
+        step.until_us = self._last_traced_us = until_us
+        self._last_end_ns = step.begin_ns + step.elapsed_ns
+        if step.elapsed_ns >= MEMORY_NS:
+            self._memory_due_ns = 0
         if len(self._ended) < MAX_WAITING:
-            self._ended.append((step, elapsed_ns, phase, traced_us()))
+            self._ended.append(step)
+        if following is not None:
+            following.traced_us = until_us
+            if following.start_ns >= self._memory_due_ns:
+                self._look_at_memory(following.start_ns)
+        if not self.is_watched and len(self._ended) >= MOST_LATEST:
+            self.sort_in()
+
+    def _look_at_memory(self, now_ns: int) -> None:
+        if self._read_memory is None:
+            self._memory_due_ns = 2**63
+            return
+        begin_ns = time.thread_time_ns()
+        if len(self._memory) < MAX_LOSSES:
+            self._memory.append((now_ns, self._read_memory()))
+        took_ns = time.thread_time_ns() - begin_ns
+        self._memory_due_ns = now_ns + max(MEMORY_NS, round(took_ns / MEMORY_SHARE))
 
     def note_logs(self, number: int, logs: Any) -> None:
         """Add the loss of a step from Keras, on any thread."""
@@ -124,12 +134,12 @@ class StepRecorder:
             self.losses[number] = loss
 
     def let_go(self, iterator: Any) -> None:
-        """Have an iterator asked that is about to be gone."""
-        if self.on_let_go is not None:
-            self.on_let_go(iterator)
+        """Ask an iterator that is about to be gone, as it has given the last batches of an epoch."""
+        if self.is_watched:
+            self._waits.read(iterator)
 
     def note_epoch(self, epoch: int, logs: Any) -> None:
-        """Record the end of an epoch and Keras' values of it; None: its callbacks have run."""
+        """Record the end of an epoch and Keras' values of it, before other callbacks hear of it; None: they have run."""
         now_ns = time.time_ns()
         if logs is not None:
             values = {str(name): value for name, value in logs.items() if isinstance(value, float)}
@@ -137,6 +147,15 @@ class StepRecorder:
         elif self._epoch is not None and len(self._epochs) < MAX_LOSSES:
             self._epochs.append(self._epoch._replace(seconds=(now_ns - self._epoch.at_ns) / 1e9))
             self._epoch = None
+
+    # ---- on the thread that watches -------------------------------------------------------------------------------------
+
+    def take(self, *, is_last: bool = False) -> Steps:
+        """Return the steps since the last call: rows of `STEP`."""
+        steps, waited_ns = self._waits.find(self._drain(), is_last=is_last)
+        rows = self._rows(steps, waited_ns)
+        rows["kind"] = np.minimum(rows["kind"], OTHER)
+        return rows
 
     def take_memory(self) -> list[tuple[int, dict[str, float]]]:
         """Return what was in use since the last call, with its Unix time."""
@@ -148,33 +167,23 @@ class StepRecorder:
         ended, self._epochs = self._epochs, []
         return ended
 
-    def take(self) -> list[StepRow]:
-        """Return the steps that have ended since the last call."""
-        # One list for ever: a step may be about to be put in on another thread.
-        ended = self._ended[:]
-        del self._ended[: len(ended)]
-        return [
-            StepRow(
-                step.start_ns,
-                elapsed_ns,
-                step.number,
-                step.n_batches,
-                step.name,
-                phase in ("during", "cut"),
-                step.begins_epoch,
-                step.computing_ns,
-                step.waited_ns,
-                None if step.traced_us is None or until_us is None else (step.traced_us, until_us),
-                None if step.iterator is None else ElementSource(step.iterator, step.first_element),
-            )
-            for step, elapsed_ns, phase, until_us in ended
-        ]
-
-    @property
-    def latest_iterator(self) -> weakref.ref[Any] | None:
-        """Of the latest step that waits to be taken; None where there is none, or its iterator cannot be asked."""
+    def ask(self) -> None:
+        """Ask the iterator of the latest step for the waits that it remembers, for the next `take`; 0.2 ms."""
         latest = self._ended[-1:]
-        return latest[0][0].iterator if latest else None
+        iterator = latest[0].iterator() if latest and latest[0].iterator is not None else None
+        if iterator is not None:
+            self._waits.read(iterator)
+
+    @contextmanager
+    def disturbing(self) -> Iterator[None]:
+        """Have the steps that run meanwhile say that they were held up by the profiler; on any thread."""
+        begin_ns = time.time_ns()
+        self._disturbances.append((begin_ns, 2**62))
+        try:
+            yield
+        finally:
+            self._disturbances.remove((begin_ns, 2**62))
+            self._disturbances.append((begin_ns, time.time_ns()))
 
     @property
     def n_waiting(self) -> int:
@@ -187,6 +196,104 @@ class StepRecorder:
         step = self._current
         return None if step is None else (step.number, step.thread_id, time.perf_counter_ns() - step.begin_ns)
 
+    # ---- where nobody watches -------------------------------------------------------------------------------------------
+
+    def sort_in(self) -> None:
+        """Make rows of the steps that wait, unless somebody else does."""
+        if self.is_watched:
+            return
+        with self._lock:
+            steps = self._drain()
+            rows = self._rows(steps, np.full(len(steps), np.nan))
+            is_inside = rows["flags"] & (PROFILED | CUT) == PROFILED
+            self._inside.add(rows[is_inside])
+            self._outside.add(rows[~is_inside])
+
+    def frame(self) -> pd.DataFrame:
+        """One row per step: `number, name, start_ns, duration_ns, phase`; in the order of their begins."""
+        import pandas as pd
+
+        self.sort_in()
+        rows = np.sort(np.concatenate([self._inside.rows, self._outside.rows]), order="start_ns", kind="stable")
+        flags = rows["flags"]
+        phases = np.select(
+            [flags & CUT != 0, flags & PROFILED != 0, flags & BEFORE != 0], ["cut", "during", "before"], "after"
+        )
+        names = np.array([*self._names, ""], object)
+        return pd.DataFrame(
+            {
+                "number": rows["number"].astype(np.int64),
+                "name": names[np.minimum(rows["kind"], len(self._names))],
+                "start_ns": rows["start_ns"],
+                "duration_ns": np.round(rows["duration_us"].astype(np.float64) * 1e3).astype(np.int64),
+                "phase": phases,
+            }
+        ).astype({"name": "str", "phase": "str"})
+
+    @property
+    def notice(self) -> str:
+        """That not every step is in the table; empty where every one is."""
+        self.sort_in()
+        n_rows = len(self._inside.rows) + len(self._outside.rows)
+        n_steps = self._inside.n_added + self._outside.n_added
+        if n_rows == n_steps:
+            return ""
+        return (
+            f"Of the times of {n_steps:,} steps {n_rows:,} are kept, evenly spread: the table of step times is bounded."
+        )
+
+    def _drain(self) -> list[OpenStep]:
+        # One list for ever: a step may be about to be put in on another thread.
+        ended = self._ended[:]
+        del self._ended[: len(ended)]
+        return ended
+
+    def _rows(self, steps: list[OpenStep], waited_ns: Floats) -> Steps:
+        rows = np.empty(len(steps), STEP)
+        elapsed = np.array([step.elapsed_ns for step in steps], np.float64)
+        computing = np.array([step.computing_ns for step in steps], np.float64)
+        rows["start_ns"] = [step.start_ns for step in steps]
+        rows["duration_us"], rows["wait_us"] = elapsed / 1e3, waited_ns / 1e3
+        # Keras takes a batch within the call that computes it, a loop of the user's outside; computing is of the former.
+        rows["outside_us"] = (elapsed - computing) / 1e3
+        losses = self.losses
+        rows["loss"] = [losses.pop(step.number + step.n_batches - 1, np.nan) for step in steps] if losses else np.nan
+        rows["number"] = [min(step.number, 2**31 - 1) for step in steps]
+        rows["n_batches"] = [min(step.n_batches, 2**16 - 1) for step in steps]
+        rows["kind"] = [self._kind(step.name) for step in steps]
+        rows["flags"] = [
+            _FLAGS[step.phase]
+            | (EPOCH_BEGIN if step.begins_epoch else 0)
+            | (COMPILED if step.traced_us is not None and step.traced_us < (step.until_us or 0) else 0)
+            for step in steps
+        ]
+        ends = rows["start_ns"] + elapsed.astype(np.int64)
+        for begin_ns, end_ns in tuple(self._disturbances):
+            rows["flags"][(ends > begin_ns) & (rows["start_ns"] < end_ns)] |= AFTER_WINDOW
+        return rows
+
+    def _kind(self, name: str) -> int:
+        """The place of a marker's name; those of the user's loops come behind the others."""
+        if name not in self._names and len(self._names) < 255:
+            self._names.append(name)
+        return self._names.index(name) if name in self._names else OTHER
+
+
+class _Spread:
+    """Rows of which every `2^k`-th stays, so that they never exceed a limit."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._stride = max(2, limit), 1
+        self.n_added = 0
+        self.rows: Steps = np.empty(0, STEP)
+
+    def add(self, rows: Steps) -> None:
+        places = self.n_added + np.arange(len(rows))
+        self.n_added += len(rows)
+        self.rows = np.concatenate([self.rows, rows[places % self._stride == 0]])
+        while len(self.rows) > self._limit:
+            self.rows, self._stride = self.rows[::2], 2 * self._stride
+
 
 MAX_READ = 64
 """Iterators of the latest reads."""
@@ -194,9 +301,6 @@ MAX_GAPS = 100
 """tf.data remembers the gaps of so many calls: who asks less often misses some."""
 
 _logger = logging.getLogger(__name__)
-
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -235,7 +339,7 @@ class Waits:
     """Finds what steps waited; those of which it is not known yet come with the next call."""
 
     def __init__(self) -> None:
-        self._held: list[StepRow] = []
+        self._held: list[OpenStep] = []
         self._read_before: deque[tuple[weakref.ref[Any], Gaps]] = deque(maxlen=MAX_READ)
         self._is_readable = True
         self._latest: tuple[weakref.ref[Any], Gaps] | None = None
@@ -247,7 +351,7 @@ class Waits:
         if gaps is not None:
             self._read_before.append((weakref.ref(iterator), gaps))
 
-    def find(self, rows: list[StepRow], *, is_last: bool = False) -> tuple[list[StepRow], Floats]:
+    def find(self, rows: list[OpenStep], *, is_last: bool = False) -> tuple[list[OpenStep], Floats]:
         """Return the steps of earlier calls that were held back, and these, with their waits in ns; NaN where not known."""
         n_held, rows = len(self._held), self._held + rows
         # They stay: the last steps of one that was asked meanwhile may be told in the next call.
@@ -256,11 +360,11 @@ class Waits:
         measured = np.array([row.waited_ns for row in rows], np.float64)
         waited = measured.copy()
         is_early = np.zeros(len(rows), np.bool_)
-        first = np.array([-1 if row.source is None else row.source.first for row in rows], np.int64)
+        first = np.array([-1 if row.iterator is None else row.first_element for row in rows], np.int64)
         n_batches = np.array([row.n_batches for row in rows], np.int64)
         elapsed = np.array([row.elapsed_ns for row in rows], np.float64)
-        of_row = np.array([-1 if row.source is None else id(row.source.iterator) for row in rows], np.int64)
-        references = {id(row.source.iterator): row.source.iterator for row in rows if row.source is not None}
+        of_row = np.array([-1 if row.iterator is None else id(row.iterator) for row in rows], np.int64)
+        references = {id(row.iterator): row.iterator for row in rows if row.iterator is not None}
         for key, reference in references.items():
             told = [gaps for one, gaps in known if one is reference]
             latest = self._ask(reference())
@@ -271,9 +375,8 @@ class Waits:
                 # The gap behind the last step is known when the next one has its batch.
                 n_told = latest.n_elements + latest.n_vain
                 is_early |= (of_row == key) & (first + n_batches >= n_told) & np.isnan(waited)
-        ends: list[int | None] = [None if row.traced_us is None else row.traced_us[1] for row in rows[1:]]
-        ends += [traced_us()] if rows else []
-        found = [row.traced_us is None or row.traced_us[0] != end for row, end in zip(rows, ends, strict=True)]
+        ends = [*(row.until_us for row in rows[1:]), traced_us()] if rows else []
+        found = [row.traced_us is None or row.traced_us != end for row, end in zip(rows, ends, strict=True)]
         waited[np.isnan(measured) & np.array(found, np.bool_)] = np.nan
         n_early = 0 if is_last else int(np.argmin(np.append(is_early[n_held:][::-1], False)))
         self._held = rows[len(rows) - n_early :]
@@ -302,189 +405,6 @@ def read_gaps(iterator: Any) -> Gaps:
     model = ModelProto.FromString(told.numpy())
     n_elements = model.nodes[model.output].num_elements if model.output in model.nodes else 0
     return Gaps(n_elements, np.array(model.gap_times, np.float64))
-
-
-_KINDS = {"train": TRAIN, "test": VALIDATION, "test_predict": PREDICT}
-_MOST = {"number": 2**31 - 1, "n_batches": 2**16 - 1}
-
-
-class StepFeed:
-    """Takes the steps of a recorder, on one thread."""
-
-    def __init__(self, recorder: StepRecorder) -> None:
-        self.recorder = recorder
-        self._waits = Waits()
-        recorder.on_let_go = self._waits.read
-        self._disturbances: deque[tuple[int, int]] = deque(maxlen=16)
-
-    @contextmanager
-    def disturbing(self) -> Iterator[None]:
-        """Have the steps that run meanwhile say that they were held up by the profiler; on any thread."""
-        begin_ns = time.time_ns()
-        self._disturbances.append((begin_ns, 2**62))
-        try:
-            yield
-        finally:
-            self._disturbances.remove((begin_ns, 2**62))
-            self._disturbances.append((begin_ns, time.time_ns()))
-
-    def ask(self) -> None:
-        """Ask the iterator of the latest step for the waits that it remembers, for the next `take`; 0.2 ms."""
-        reference = self.recorder.latest_iterator
-        iterator = None if reference is None else reference()
-        if iterator is not None:
-            self._waits.read(iterator)
-
-    def take(self, *, is_last: bool = False) -> Steps:
-        """Return the steps since the last call: rows of `STEP`, in the order of their ends."""
-        rows, waited_ns = self._waits.find(self.recorder.take(), is_last=is_last)
-        return self._as_steps(rows, waited_ns) if rows else np.empty(0, STEP)
-
-    def _as_steps(self, rows: list[StepRow], waited_ns: Floats) -> Steps:
-        steps = np.empty(len(rows), STEP)
-        columns = StepRow(*zip(*rows, strict=True))
-        elapsed, computing = (np.array(column, np.float64) for column in (columns.elapsed_ns, columns.computing_ns))
-        # Keras takes a batch within the call that computes it, a loop of the user's outside; computing is of the former.
-        steps["start_ns"] = columns.start_ns
-        steps["duration_us"], steps["wait_us"], steps["outside_us"] = (
-            elapsed / 1e3,
-            waited_ns / 1e3,
-            (elapsed - computing) / 1e3,
-        )
-        losses = self.recorder.losses
-        steps["loss"] = [losses.pop(row.number + row.n_batches - 1, np.nan) for row in rows]
-        for name, most in _MOST.items():
-            steps[name] = np.minimum(getattr(columns, name), most)
-        steps["kind"] = [_KINDS.get(name, OTHER) for name in columns.name]
-        begins, ends = steps["start_ns"], steps["start_ns"] + elapsed.astype(np.int64)
-        is_held_up = np.zeros(len(steps), np.bool_)
-        for begin_ns, end_ns in tuple(self._disturbances):
-            is_held_up |= (ends > begin_ns) & (begins < end_ns)
-        profiled = np.array(columns.is_profiled, np.bool_)
-        compiled = np.array(
-            [row.traced_us is not None and row.traced_us[1] > row.traced_us[0] for row in rows], np.bool_
-        )
-        flags = {PROFILED: profiled, EPOCH_BEGIN: np.array(columns.begins_epoch, np.bool_)}
-        flags |= {AFTER_WINDOW: is_held_up, COMPILED: compiled}
-        steps["flags"] = sum(flag * is_set for flag, is_set in flags.items())
-        return steps
-
-
-DEFAULT_STEPS = 5
-"""Steps of a window without a number."""
-DEFAULT_WINDOWS = 10
-"""Windows that a run opens by itself."""
-MAX_TRIES = 3
-"""Windows for one anomaly."""
-REST_RATIO = 20.0
-"""An unasked window opens after so many times as long as the last one took, its files included."""
-
-
-@dataclass(frozen=True)
-class Wish:
-    n_steps: int
-    why: str
-    at: int | None = None
-    """Number of the first step; None for the next one."""
-    known_as: str = ""
-    """The key of a wish, of which there is one at a time."""
-    is_own: bool = True
-    """Whether nobody asked for it."""
-
-
-class WindowPlan:
-    """The rule of a capture (`steps=plan`), which takes wishes from any thread; `max_windows` does not bound those by `ask`."""
-
-    def __init__(
-        self,
-        *,
-        every: int | None = None,
-        every_seconds: float | None = None,
-        n_steps: int = DEFAULT_STEPS,
-        max_windows: int = DEFAULT_WINDOWS,
-    ) -> None:
-        steps = "a whole number of steps, such as 1000"
-        if every is not None:
-            require_positive("every", every, Integral, give=steps)
-        if every_seconds is not None:
-            require_positive("every_seconds", every_seconds, Real, give="a number of seconds, such as 600.0")
-        require_positive("window_steps", n_steps, Integral, give="a whole number of steps, such as 5")
-        if max_windows != 0:
-            require_positive("max_windows", max_windows, Integral, give="a whole number of windows, or 0 for none")
-        self.n_steps = n_steps
-        self.max_windows = max_windows
-        self.n_own = 0
-        """Number of begun windows without a wish of the user."""
-        self.why = ""
-        """Of the window that is open, or was the last one."""
-        self._every, self._every_seconds = every, every_seconds
-        self._due_s = time.monotonic() + (every_seconds or 0.0)
-        self._rests_until_s = 0.0
-        self._wishes: list[Wish] = []
-        self._begin = self._end = -1
-        self._n_tried: Counter[str] = Counter()
-        self._lock = threading.Lock()
-
-    def ask(self, n_steps: int, why: str) -> None:
-        """Profile the next steps, on purpose."""
-        with self._lock:
-            self._wishes.insert(0, Wish(n_steps, why, is_own=False))
-
-    def suggest(self, why: str, *, known_as: str, at: int | None = None) -> bool:
-        """Profile steps, from the next one or the number `at` on, unless there were windows enough; whether it will."""
-        with self._lock:
-            if self.n_own >= self.max_windows or self._is_resting or self._n_tried[known_as] >= MAX_TRIES:
-                return False
-            self._wishes = [wish for wish in self._wishes if wish.known_as != known_as]
-            self._wishes.append(Wish(self.n_steps, why, at, known_as))
-            return True
-
-    def rest_after(self, seconds: float) -> None:
-        """Note how long the last window and its files took the training."""
-        self._rests_until_s = time.monotonic() + REST_RATIO * seconds
-
-    def __call__(self, number: int) -> bool:
-        """Whether to profile this step; called on the training thread."""
-        if self._begin <= number < self._end:
-            return True
-        is_behind = number == self._end
-        self._end = -1  # a loop may number its steps anew
-        if not self._wishes and self._every is None and self._every_seconds is None:
-            return False
-        wish = self._next(number, is_behind=is_behind)
-        if wish is None:
-            return False
-        self.why, self._begin, self._end = wish.why, number, number + wish.n_steps
-        return True
-
-    def _next(self, number: int, *, is_behind: bool) -> Wish | None:
-        with self._lock:
-            # One that comes too late for its step waits until it is wished for the next such one.
-            due = [wish for wish in self._wishes if wish.at is None or wish.at == number]
-            asked = next((wish for wish in due if not wish.is_own), None)
-            if asked is not None:
-                self._wishes.remove(asked)
-                return asked
-            if self.n_own >= self.max_windows or self._is_resting:
-                return None
-            if due and not is_behind:  # what the window shows that has just ended is not known yet
-                for wish in due:
-                    self._wishes.remove(wish)
-                    self._n_tried[wish.known_as] += 1
-                self.n_own += 1
-                return Wish(self.n_steps, "; ".join(wish.why for wish in due))
-            if self._every is not None and number % self._every == 0 and number:
-                self.n_own += 1
-                return Wish(self.n_steps, f"every {self._every:,} steps")
-            if self._every_seconds is not None and time.monotonic() >= self._due_s:
-                self._due_s = time.monotonic() + self._every_seconds
-                self.n_own += 1
-                return Wish(self.n_steps, f"every {self._every_seconds:g} s")
-            return None
-
-    @property
-    def _is_resting(self) -> bool:
-        return time.monotonic() < self._rests_until_s
 
 
 def place_of(thread_id: int) -> str:

@@ -6,18 +6,22 @@ import functools
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from .machine import SystemSampler
 from .program.captured import CapturedProgram
-from .record import import_tensorflow
+from .record import Phase, import_tensorflow
 
 
 @functools.cache
-def _marker_class() -> Any:
-    """TensorFlow's `Trace`, found once, as its modules look up names by code."""
-    return import_tensorflow().profiler.experimental.Trace
+def _markers() -> tuple[Any, Callable[[], bool]]:
+    """TensorFlow's `Trace`, found once, as its modules look up names by code, and whether a profiler runs."""
+    import_tensorflow()
+    from tensorflow.python.profiler import trace
+
+    return trace.Trace, getattr(trace, "enabled", lambda: True)
 
 
 @dataclass
@@ -31,7 +35,18 @@ class OpenStep:
 
     __slots__ = (
         *("name", "number", "n_batches", "is_selectable", "window_id", "n_opened", "begins_epoch", "computing_ns"),
-        *("waited_ns", "traced_us", "iterator", "first_element", "thread_id", "start_ns", "begin_ns", "marker"),
+        *(
+            "waited_ns",
+            "traced_us",
+            "until_us",
+            "iterator",
+            "first_element",
+            "thread_id",
+            "start_ns",
+            "begin_ns",
+            "marker",
+        ),
+        *("elapsed_ns", "phase"),
     )
 
     def __init__(
@@ -51,7 +66,10 @@ class OpenStep:
         self.waited_ns: int | None = None
         """Inside `next()`; None where unmeasured."""
         self.traced_us: int | None = None
-        """The process' time of tracing at its begin; None where unknown."""
+        """The process' time of tracing at its begin, and at its end; None where unknown."""
+        self.until_us: int | None = None
+        self.elapsed_ns = 0
+        self.phase: Phase = "before"
         self.iterator: weakref.ref[Any] | None = None
         """The source of its batches, where tf.data can be asked how long it was waited for."""
         self.first_element = 0
@@ -61,8 +79,8 @@ class OpenStep:
         """Unix time of its begin."""
         self.begin_ns = time.perf_counter_ns()
         """By the clock that nobody sets."""
-        marker = _marker_class()(name)
-        self.marker: Any = marker if getattr(marker, "_traceme", marker) is not None else None
+        marker_class, is_recorded = _markers()
+        self.marker: Any = marker_class(name) if is_recorded() else None
         """TensorFlow's running `Trace`; None where no session runs."""
 
     def confirm(self) -> None:

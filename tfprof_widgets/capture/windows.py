@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from ..errors import CaptureError
 from ..trace.scratch import free_bytes, note_steps, room_for
-from .bounds import BoundKind, BoundWatch
+from .bounds import MEMORY_SHARE, BoundKind, BoundWatch
 from .folders import SpareFiles, free_text, make_scratch, place_run
 from .program.captured import CapturedProgram
 from .record import CaptureOptions, Window, start_session, stop_session
@@ -219,9 +219,22 @@ def interrupts_put_off() -> Iterator[None]:
         handler(signal.SIGINT, None)
 
 
-def bound_text(kind: BoundKind, options: CaptureOptions, keeper: WindowKeeper) -> str:
+_OF_FREE = f"{100 * MEMORY_SHARE:.0f} % of what was free"
+
+
+def memory_notice(held_bytes: float, most_bytes: float, n_steps: int) -> str:
+    """Say that a window ended for the memory that it took, and that the next one is shorter."""
+    return (
+        f"A window ended after {n_steps:,} steps, as TensorFlow's profiler had taken {held_bytes / 2**30:.2g} GiB of memory: "
+        f'more than {most_bytes / 2**30:.2g} GiB, the bound. The next one is shorter; detail="low" records less of each step.'
+    )
+
+
+def bound_text(kind: BoundKind, options: CaptureOptions, keeper: WindowKeeper, *, held_bytes: float = 0.0) -> str:
     """Say when and why a bound ended the capture: `after 2.0 s (max_seconds=2)`."""
     after = f"after {keeper.open_seconds:.1f} s"
+    if kind == "memory":
+        return f"{after}, as TensorFlow's profiler had taken {held_bytes / 2**30:.2g} GiB of memory, {_OF_FREE}"
     if kind == "seconds":
         default = ", the default" if options.max_seconds is None else ""
         return f"{after} (max_seconds={options.seconds_bound:g}{default})"
@@ -233,7 +246,8 @@ def closing_notices(options: CaptureOptions, keeper: WindowKeeper, bound: str | 
     notices = []
     if bound:
         kept = f"{keeper.n_steps} of {n_steps} steps kept" if n_steps else "what came later is not in it"
-        notices.append(f"The capture stopped itself {bound}: {kept}. {_how_to_choose(options, n_steps)}")
+        less = ' detail="low" takes less memory for each step.' if bound.endswith(_OF_FREE) else ""
+        notices.append(f"The capture stopped itself {bound}: {kept}. {_how_to_choose(options, n_steps)}{less}")
     selection = options.selection()
     if selection is not None and not keeper.windows and keeper.failure is None:
         notices.append(f"No step met {selection.description}: {_marked(n_steps)}")

@@ -19,10 +19,9 @@ from ..analysis.memory.moments import unknown_op
 from ..analysis.out_of_memory.failure import MemoryFailure
 from ..analysis.steps.categories import CATEGORY_LABELS, STEP_CATEGORIES
 from ..analysis.steps.steps import CATEGORIES
-from ..analysis.watching.anomalies import anomalies_of, unrecorded_of
+from ..analysis.watching.anomalies import Anomaly, anomalies_of, unrecorded_of
 from ..analysis.watching.outcome import Outcome, outcome_of
-from ..analysis.watching.slow_steps import FEWEST
-from ..analysis.watching.words import Anomaly
+from ..analysis.watching.pace import FEWEST
 from ..errors import without_controls
 from ..trace.capture_facts import Event, WatchLog
 from .document import (

@@ -310,14 +310,17 @@ def sidecar_bytes(source_map: SourceMap) -> bytes:
     return gzip.compress(text.encode("utf-8", "replace"), compresslevel=5, mtime=0)
 
 
+_MISSING: dict[str, Any] = {"dtype": "", "other": -1}
+
+
 def _table(found: dict[str, Any], name: str) -> pd.DataFrame:
     given = found.get(name, {})
     if not isinstance(given, dict):
         raise TypeError(f"{name} is a {type(given).__name__}")
     columns: dict[str, Any] = {}
     for key, kind in SOURCE_TABLES[name].items():
-        # Captures that noted no types of tensors have no column of them.
-        values = given.get(key, [""] * len(given.get("op", ())) if key == "dtype" else [])
+        # Captures that noted neither types of tensors nor other threads have no columns of them.
+        values = given.get(key, [_MISSING[key]] * len(next(iter(given.values()))) if given and key in _MISSING else [])
         if not isinstance(values, list) or len(values) > MAX_ROWS:
             raise ValueError(f"{name}.{key} is no list of at most {MAX_ROWS}")
         columns[key] = texts(values) if kind == TEXT else _column_of(values, is_flag=kind == FLAG)

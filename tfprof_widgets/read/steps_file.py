@@ -280,15 +280,6 @@ class WatchWriter:
         else:
             self._append(EVENTS, line, len(line))
 
-    def read_steps(self, first_row: int, last_row: int) -> Steps:
-        """Rows that were appended, from `first_row` to before `last_row`; fewer where the file has no more or is broken."""
-        try:
-            return np.fromfile(
-                self.folder / STEPS, STEP, count=max(last_row - first_row, 0), offset=first_row * STEP.itemsize
-            )
-        except OSError:
-            return np.empty(0, STEP)
-
     def close(self) -> None:
         """Close the files; what is added later is lost."""
         with self._lock:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .arrays import Bool, Float64, Int64, UInt8
     from .building import MAX_DAYS, days_from_most, host_names, merge_traces, of_host, with_host
     from .capture_facts import (
-        AFTER_WINDOW, COMPILED, CaptureCost, CaptureFacts, EPOCH_BEGIN, Failure, Interference, OTHER, PROFILED,
+        AFTER_WINDOW, COMPILED, CaptureCost, CaptureFacts, EPOCH_BEGIN, Failure, Interference, OTHER, PROFILED, XLA_COMPILED,
         SAMPLE_COLUMNS, STEP, Steps, TRAIN, VALIDATION, WatchLog, all_decoded, clean_text, decoded, document, of_keras,
         texts, unpacked, unrecorded_notice, whole,
     )

@@ -199,6 +199,12 @@ AFTER_WINDOW = 4
 """The step paid for the files of a window."""
 COMPILED = 8
 """TensorFlow traced a function in the step."""
+XLA_COMPILED = 16
+"""XLA compiled one without tracing it: for another shape."""
+CUT = 32
+"""A window opened or closed in the step."""
+BEFORE = 64
+"""No window had been opened yet."""
 
 SAMPLE_COLUMNS: tuple[str, ...] = (
     *("time_ns", "cpu_pct", "process_cpu_pct", "rss_bytes", "tf_bytes", "gpu_pct", "gpu_memory_bytes"),

@@ -35,7 +35,7 @@ files: file text, title text, is_user bool, text text
 roots: root text
 layers: layer text, name text, class_name text, model text, file int64 files, line int64
 functions: graph text, file int64 files, line int64, function text
-samples: time_ns int64, frame int64 frames
+samples: time_ns int64, frame int64 frames, other int64 frames
 calls: begin_ns int64, end_ns int64, frame int64 frames
 facts: name text, value text
 details: op int64 ops, device text, float_ops int64, input_shapes text, output_shapes text, variable int64 variables, dtype text
@@ -82,7 +82,8 @@ class SourceMap:
     """One row per graph: `graph` (its name, which may repeat), `file`, `line`, `function` of its Python function (-1, 0,
     "" where unknown)."""
     samples: pd.DataFrame
-    """The user's line that the main thread ran, sampled: `time_ns` (Unix time), `frame`; in time order."""
+    """The user's line that the main thread ran, sampled: `time_ns` (Unix time), `frame`, and `other`, the line of another
+    thread of the program that ran Python since the sample before; -1 for none; in time order."""
     facts: pd.DataFrame
     """What the program ran on: `name` (`tensorflow`, `keras`, `python`, `memory_bytes`, `n_cpus`, ...), `value` as text."""
     details: pd.DataFrame = field(default_factory=lambda: _no_rows("details"))

@@ -27,7 +27,7 @@ SAYS = {
         "arrays of Python or NumPy into tensors",
         "tf.constant(array)",
     ),
-    "many_calls": ("many_calls", "calls 40 functions", "around the whole step"),
+    "many_calls": ("step_overhead", "calling 40 functions", "around the whole step"),
     "eager_ops": ("eager_ops", "one by one from Python", "metrics too"),
     "step_overhead": ("step_overhead", "the same for any step", "steps_per_execution=32"),
     "compiled_shapes": ("retracing", "with compiling by XLA", "pad to one"),

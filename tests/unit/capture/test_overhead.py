@@ -7,40 +7,52 @@ from typing import Any
 
 import pytest
 
+from tests.unit.capture.drawn_step import a_step
 from tests.unit.capture.scenario import run_scenario
-from tfprof_widgets.capture import StepTimes, no_step_times
+from tfprof_widgets.capture import StepRecorder, no_step_times
 
 COLUMNS = ["number", "name", "start_ns", "duration_ns", "phase"]
 
 
+def recorded(*rows: tuple[int, int, int, Any], **options: Any) -> StepRecorder:
+    """Steps by number, begin, time in ns and phase."""
+    recorder = StepRecorder(**options)
+    for number, start_ns, elapsed_ns, phase in rows:
+        recorder.ended(a_step(number, start_ns=start_ns, elapsed_ns=elapsed_ns, phase=phase))
+    return recorder
+
+
 def test_steps_are_told_in_the_order_of_their_begins() -> None:
-    times = StepTimes()
-    times.latest.append((1, "train", 20, 5, "during"))
-    times.latest.append((0, "train", 10, 50, "before"))
-    frame = times.frame()
+    recorder = recorded((1, 20, 5, "during"), (0, 10, 50, "before"), (2, 30, 5, "cut"))
+    frame = recorder.frame()
     assert list(frame.columns) == list(no_step_times().columns) == COLUMNS
-    assert frame["number"].tolist() == [0, 1]
-    assert frame["duration_ns"].tolist() == [50, 5]
-    assert times.notice == ""
+    assert frame["number"].tolist() == [0, 1, 2]
+    assert frame["duration_ns"].tolist() == [50, 5, 5]
+    assert frame["phase"].tolist() == ["before", "during", "cut"]
+    assert recorder.notice == ""
+
+
+def test_a_step_has_the_name_of_its_marker() -> None:
+    recorder = StepRecorder()
+    for name in ("train", "test", "my loop"):
+        recorder.ended(a_step(0, name=name))
+    assert recorder.frame()["name"].tolist() == ["train", "test", "my loop"]
 
 
 def test_of_a_long_training_an_even_spread_is_kept_and_every_step_of_a_short_window() -> None:
-    times = StepTimes(max_steps=20)
-    for number in range(1000):
-        phase: Any = "during" if 500 <= number < 505 else "before"
-        times.latest.append((number, "train", number, 1, phase))
-    frame = times.frame()
+    recorder = recorded(
+        *((number, number, 1, "during" if 500 <= number < 505 else "before") for number in range(1000)), max_steps=20
+    )
+    frame = recorder.frame()
     assert len(frame) <= 20
     assert frame.loc[frame["phase"] == "during", "number"].tolist() == [500, 501, 502, 503, 504]
     outside = frame.loc[(frame["phase"] == "before") & (frame["number"] < 500), "number"]
     assert outside.diff().dropna().nunique() == 1
-    assert times.notice.startswith(f"Of the times of 1,000 steps {len(frame)} are kept")
+    assert recorder.notice.startswith(f"Of the times of 1,000 steps {len(frame)} are kept")
 
 
 def test_no_step_times_have_the_types_of_some() -> None:
-    times = StepTimes()
-    times.latest.append((1, "train", 20, 5, "during"))
-    assert times.frame().dtypes.to_dict() == no_step_times().dtypes.to_dict()
+    assert recorded((1, 20, 5, "during")).frame().dtypes.to_dict() == no_step_times().dtypes.to_dict()
 
 
 @cache

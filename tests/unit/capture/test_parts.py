@@ -122,6 +122,24 @@ def test_the_watch_estimates_the_file_from_the_growth_of_the_heap() -> None:
     assert 0.7 <= time.monotonic() - heap.begin_s < 3
 
 
+def test_a_process_that_grows_in_each_step_beyond_the_bound_ends_the_window() -> None:
+    hits, heap = Hits(), GrowingHeap()
+    bounds: dict[str, Any] = {"read_heap": lambda: 0, "building": lambda: "no", "memory_bytes": 800_000}
+    watch = BoundWatch(hits.append, seconds=60, n_bytes=1e12, read_rss=heap.read, **bounds)
+    watch.start()
+    assert hits.wait(10.0) == ["memory"]
+    assert watch.held_bytes >= 800_000
+
+
+def test_memory_that_the_program_takes_at_once_is_not_the_profilers() -> None:
+    hits, begin_s = Hits(), time.monotonic()
+    bounds: dict[str, Any] = {"read_heap": lambda: 0, "building": lambda: "no", "memory_bytes": 800_000}
+    read = lambda: 10**9 if time.monotonic() - begin_s > 0.5 else 0  # noqa: E731
+    watch = BoundWatch(hits.append, seconds=1.5, n_bytes=1e12, read_rss=read, **bounds)
+    watch.start()
+    assert hits.wait(10.0) == ["seconds"]
+
+
 def test_the_watch_learns_from_a_file_that_was_smaller_than_estimated() -> None:
     hits, heap = Hits(), GrowingHeap()
     watch = BoundWatch(hits.append, seconds=60, n_bytes=100_000, read_heap=heap.read, building=lambda: "no")

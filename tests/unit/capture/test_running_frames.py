@@ -159,6 +159,28 @@ def test_samples_are_of_the_line_that_runs() -> None:
     assert len(sampler._samples) > n, "a next window adds to it"
 
 
+def others_seen(run: Callable[[threading.Event], object]) -> list[str]:
+    """Functions at which samples saw another thread run Python, while this one only waits."""
+    ended, sampler, table = threading.Event(), LineSampler(interval_s=0.001), FrameTable()
+    thread = threading.Thread(target=run, args=(ended,))
+    thread.start()
+    sampler.start()
+    time.sleep(0.3)
+    sampler.stop()
+    ended.set()
+    thread.join()
+    functions = table.frames["function"]
+    return [functions[row] for row in sampler.columns(table)["other"] if row >= 0]
+
+
+def test_another_thread_that_runs_python_is_seen_and_one_that_waits_is_not() -> None:
+    seen = others_seen(lambda ended: spin(ended.is_set))
+    assert len(seen) > 10
+    assert {*seen} <= {"spin", "<lambda>"}
+    assert not others_seen(threading.Event.wait)
+    assert not others_seen(lambda ended: time.sleep(0.5))
+
+
 def test_samples_that_cost_too_much_are_taken_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "MAX_SHARE", 1e-9)
     monkeypatch.setattr(calls, "N_FIRST", 5)

@@ -1,4 +1,4 @@
-"""Selection: the user's arguments decide step by step, and a senseless argument says what to give instead."""
+"""WindowPolicy: the user's arguments decide step by step, and a senseless argument says what to give instead."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfprof_widgets.capture import Selection, make_selection
+from tfprof_widgets.capture import WindowPolicy, make_selection
 
 
-def windows(selection: Selection, n_steps: int) -> list[list[int]]:
+def windows(selection: WindowPolicy, n_steps: int) -> list[list[int]]:
     """Play `n_steps` steps, as the capture does."""
     found: list[list[int]] = []
     is_open = False
@@ -24,7 +24,7 @@ def windows(selection: Selection, n_steps: int) -> list[list[int]]:
     return found
 
 
-def made(**options: Any) -> Selection:
+def made(**options: Any) -> WindowPolicy:
     selection = make_selection(**options)
     assert selection is not None
     return selection
@@ -56,7 +56,7 @@ def test_neighbours_share_a_window(options: dict[str, Any], expected: list[list[
 
 def test_every_seconds_opens_when_the_time_has_come() -> None:
     now = iter([0.0, 0.0, 4.0, 11.0, 12.0, 20.0, 21.5])
-    selection = Selection(None, every_seconds=10.0, clock=lambda: next(now))
+    selection = WindowPolicy(None, every_seconds=10.0, clock=lambda: next(now))
     assert windows(selection, 6) == [[0], [2], [5]]
 
 

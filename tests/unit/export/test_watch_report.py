@@ -112,8 +112,8 @@ def test_a_watch_without_an_end_and_without_steps_is_told_as_such(tmp_path: Path
 
 
 def test_few_steps_are_not_said_to_be_within_the_noise(tmp_path: Path, rows: Any) -> None:
-    assert "it is not known what is usual: that takes 112" in watch_report(_log(tmp_path / "few", rows[:111]))
-    assert "Nothing went beyond the noise" in watch_report(_log(tmp_path / "many", rows[:112]))
+    assert "it is not known what is usual: that takes 24" in watch_report(_log(tmp_path / "few", rows[:23]))
+    assert "Nothing went beyond the noise" in watch_report(_log(tmp_path / "many", rows[:24]))
 
 
 def test_text_of_the_log_stays_text(tmp_path: Path, rows: Any) -> None:

@@ -32,7 +32,7 @@ from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS, kinds_of
 from .facts import OP_OVERHEAD_MS, StepPart
 from .input_rules import works_ahead
-from .python_work import MIN_CALLS, ONE_BATCH, CodeLine, top_line
+from .python_work import CALL_MS, MIN_CALLS, ONE_BATCH, CodeLine, top_line
 from .run import FIXED, QUICK, fewer_calls
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def retracing(run: Run) -> Iterator[Advice]:
             view="timeline",
         ),
         gain_ratio=tracing.ratio,
-        claim=Claim(spans=traced.spans),
+        claim=Claim(spans=run.when(traced.event)),
     )
 
 
@@ -183,15 +183,12 @@ def _one_graph(run: Run, cause: TraceCause, name: str) -> Fix:
     explains=("few_blocks", "idle_border", "launch_bound", "memory_headroom", "small_batch", "unfused_optimizer"),
 )
 def eager_hot_loop(run: Run) -> Iterator[Advice]:
-    """The steps run op by op from Python; gain: of a usual step what is neither waiting for data, tracing nor the ops themselves,
-    by medians, which few stalls do not lengthen."""
+    """The steps run op by op from Python; gain: what lies outside of the ops, but for waiting and tracing."""
     steps, eager = run.steps, run.eager
     if len(steps) < MIN_STEPS or not eager.is_hot or (run.calls.n_functions and not steps.has_device):
         return
-    owned_ms = steps.category_ms("input") + run.traced.cost_ms
-    python = steps.part("python", max(float((steps.time_ms - owned_ms).mean()) - eager.op_ms, 0.0))
-    gain = steps.usual_ratio(max(steps.usual_ms(owned_ms) - eager.op_ms, 0.0), owned_ms)
-    if gain < MEDIUM_GAIN:
+    python, claim = run.free("python", "eager_hot_loop", run.ran(CALL_MS), is_outside=True)
+    if python.ratio < MEDIUM_GAIN:
         return
     line = top_line(run.trace, run.results.source_map, steps.pieces)
     in_fit = run.is_keras_loop or (line is not None and ".train_on_batch(" in line.code)
@@ -212,7 +209,8 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
         },
         fix=_as_graph(in_fit=in_fit, has_function=has_function, line=line),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=run.known(*top)),
-        gain_ratio=gain,
+        gain_ratio=python.ratio,
+        claim=claim,
     )
 
 
@@ -334,7 +332,7 @@ def _compiled_once(run: Run, at: int, gain: float, share: float) -> tuple[str, F
 
 
 MANY_FUNCTIONS = 4
-"""A training step is one function, or two or three, as of a generator and what judges it."""
+"""A training step is one function, or two or three, as of a generator and what judges it; of more one can be made."""
 OUTSIDE = 0.15
 """Of a step at least so much lies outside of graphs where calling them is what it takes."""
 FEW_SAMPLES = 8
@@ -367,11 +365,7 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
             "that change, a pipeline (tf.data.Dataset.from_tensor_slices, with .prefetch) makes tensors ahead of "
             "the training."
         ),
-        claim=Claim(
-            spans=steps.spans(
-                calls.converting, run.trace.start_ps[calls.conversions], run.trace.ends(calls.conversions)
-            )
-        ),
+        claim=Claim(spans=run.when(calls.conversions)),
         selection=steps.usual(calls.converted_ms, view="source_view" if line else "timeline"),
         gain_ratio=part.ratio,
     )
@@ -381,14 +375,16 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
     "Call these ops in a tf.function", claims=("dispatch", "kernel_launch", "host_compute"), explains=("small_batch",)
 )
 def eager_ops(run: Run) -> Iterator[Advice]:
-    """Beside a function, the steps call ops one by one; gain: what is neither waiting for data, tracing, the graph, converting
-    arrays nor these ops."""
+    """Beside a function, the steps call ops one by one; gain: what lies outside of the function's graph, these ops and long
+    stretches of Python without any, but for waiting and tracing."""
     steps, eager, calls = run.steps, run.eager, run.calls
     if len(steps) < MIN_STEPS or run.is_keras_loop or (eager.is_hot and steps.has_device):
         return
     if not calls.n_functions or calls.n_ops < MIN_CALLS:
         return
-    python = run.steps.part("python", float(np.median(outside_ms(run))) - eager.op_ms)
+    spans = run.ran(CALL_MS).and_also(run.when(calls.runs))
+    spans = spans.and_also(run.gap.spans(steps)) if run.gap.is_long else spans
+    python, claim = run.free("python", "eager_ops", spans, is_outside=True)
     if python.ratio < MEDIUM_GAIN:
         return
     line = _line_in(run, calls.ops)
@@ -403,30 +399,7 @@ def eager_ops(run: Run) -> Iterator[Advice]:
         fix=Fix(f"Call them in a tf.function, metrics too: the step's, or one of their own. {PYTHON_STAYS}"),
         selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
         gain_ratio=python.ratio,
-    )
-
-
-@rule("Make one function of the step", claims=("dispatch", "kernel_launch", "sync"), explains=("small_batch",))
-def many_calls(run: Run) -> Iterator[Advice]:
-    """A step is many calls of small functions; gain: of the step all but running its ops, waiting for data and tracing."""
-    steps, calls = run.steps, run.calls
-    if not _is_mostly_calls(run) or calls.n_functions < MANY_FUNCTIONS:
-        return
-    python = run.steps.part("python", _eager_own_ms(run) - _running_ms(run))
-    line = _line_in(run, calls.functions)
-    yield advise(
-        "many_calls",
-        f"A step calls {amount(calls.n_functions)} functions from Python"
-        f"{f' ({line.place})' if line else ''}: {python} are these calls, not the {run.work.n_ops:,.0f} ops in them.",
-        evidence=python.evidence
-        | {"functions_per_step": calls.n_functions, "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops}
-        | (line.evidence if line else {}),
-        fix=Fix(
-            f"Put @tf.function around the whole step{f', {line.where}' if line else ''}: the functions that it calls "
-            f"become part of its graph. {PYTHON_STAYS}"
-        ),
-        selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
-        gain_ratio=python.ratio,
+        claim=claim,
     )
 
 
@@ -439,18 +412,35 @@ def many_calls(run: Run) -> Iterator[Advice]:
 def step_overhead(run: Run) -> Iterator[Advice]:
     """A step's Python, call and runtime take longer than its few ops; gain: all but running ops, waiting for data and tracing."""
     steps, calls = run.steps, run.calls
-    if not 0 < calls.n_functions < MANY_FUNCTIONS or not _is_mostly_calls(run) or has_tiny_batch(run):
+    is_many = calls.n_functions >= MANY_FUNCTIONS
+    if not calls.n_functions or not _is_mostly_calls(run) or (has_tiny_batch(run) and not is_many):
         return
-    python = run.steps.part("python", _eager_own_ms(run) - _running_ms(run))
+    python, claim = run.free("python", "step_overhead", run.ran(least_ms=OP_OVERHEAD_MS), is_outside=True)
+    line = _line_in(run, calls.functions) if is_many else None
+    called = f"{amount(calls.n_functions)} functions{f' ({line.place})' if line else ''}" if is_many else "its function"
     yield advise(
         "step_overhead",
-        f"Python around a step{of_batches(run)}, calling its function and the runtime around ops take {python}, the same for "
+        f"Python around a step{of_batches(run)}, calling {called} and the runtime around ops take {python}, the same for "
         f"any step: its {run.work.n_ops:,.0f} ops compute for {number(_op_ms(run))} ms.",
         evidence=python.evidence
-        | {"function_ms": float(np.median(calls.function_ms)), "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops},
-        fix=fewer_calls(run),
-        selection=steps.usual(steps.time_ms, view="timeline"),
+        | {
+            "functions_per_step": calls.n_functions,
+            "function_ms": float(np.median(calls.function_ms)),
+            "op_ms": _op_ms(run),
+            "ops_per_step": run.work.n_ops,
+        }
+        | (line.evidence if line else {}),
+        fix=_one_function(line) if is_many else fewer_calls(run),
+        selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
         gain_ratio=python.ratio,
+        claim=claim,
+    )
+
+
+def _one_function(line: CodeLine | None) -> Fix:
+    return Fix(
+        f"Put @tf.function around the whole step{f', {line.where}' if line else ''}: the functions that it calls "
+        f"become part of its graph. {PYTHON_STAYS}"
     )
 
 
@@ -468,7 +458,7 @@ def has_tiny_batch(run: Run) -> bool:
 def _is_mostly_calls(run: Run) -> bool:
     """Whether running ops is the smaller part of a step without a device, and no other rule owns Python's time."""
     steps = run.steps
-    if len(steps) < MIN_STEPS or steps.has_device or not run.work.is_told or run.gap.is_long:
+    if len(steps) < MIN_STEPS or steps.has_device or not run.work.is_told or run.gap.is_long or run.other_thread:
         return False
     if run.eager.calls_per_step >= MIN_CALLS or (run.wait.sets_the_pace and works_ahead(run)):
         return False

@@ -10,7 +10,20 @@ from typing import NamedTuple
 import numpy as np
 
 from ...trace.arrays import Bool, Float64, Int64
-from ..card import CAUSE, COMPILING, LAST, MEDIUM_GAIN, Advice, Claim, Highlight, Rule, Spans, ns_range, severity_of
+from ..card import (
+    CAUSE,
+    COMPILING,
+    LAST,
+    MEDIUM_GAIN,
+    RULES,
+    Advice,
+    Claim,
+    Highlight,
+    Rule,
+    Spans,
+    ns_range,
+    severity_of,
+)
 from ..common import PS_PER_MS, Stretches, number
 from ..steps.owners import CATEGORIES, Attribution
 from .facts import StepFacts
@@ -44,6 +57,14 @@ class Claims:
     def taken_ms(self) -> Float64:
         """For each averaged step what advice is about already, with all waiting for data, whether a card says so or not."""
         return self._by_step(self._averaged, (self._owner >= 0) | (self.rows.category == CATEGORIES.index("input")))
+
+    def free(self, rule: str, claim: Claim) -> tuple[Float64, Claim]:
+        """What of each averaged step an advice of a rule is about that no other is about yet, and the claim to just that."""
+        claim = replace(claim, n_before=int(self._owner.max(initial=-1)) + 1)
+        before = self.rows, self._origin, self._owner
+        ms = self._by_step(self._averaged, self._chosen(RULES[rule], claim))
+        self.rows, self._origin, self._owner = before  # nothing is cut for what may not be said
+        return ms, claim
 
     def settle(self, rule: Rule, one: Advice, n: int) -> Advice | None:
         """Give the `n`th advice the rows that it is about, as far as they are free; None where others explain it."""
@@ -92,11 +113,12 @@ class Claims:
         """The rows that an advice is about, of averaged steps alone where it names no time."""
         of_rule = np.zeros(len(CATEGORIES), np.bool_)
         of_rule[[CATEGORIES.index(name) for name in rule.claims]] = True
-        chosen = self._in(claim.spans) if claim.spans is not None else np.ones(len(self.rows), np.bool_)
-        chosen = chosen & of_rule[self.rows.category]
+        spans = claim.spans
+        chosen = np.ones(len(self.rows), np.bool_) if spans is None else self._in(spans) != claim.is_outside
+        chosen = chosen & of_rule[self.rows.category] & ((self._owner < 0) | (self._owner >= claim.n_before))
         if claim.rows is not None:
             chosen &= claim.rows[self._origin]
-        is_of_any = rule.claims == COMPILING or claim.spans is not None
+        is_of_any = rule.claims == COMPILING or (claim.spans is not None and not claim.is_outside)
         found: Bool = chosen & ((self.rows.step if is_of_any else self._entry_of[self.rows.step]) >= 0)
         return found
 

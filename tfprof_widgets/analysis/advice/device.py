@@ -10,37 +10,17 @@ import pandas as pd
 
 from ...trace.arrays import Float64, Int64
 from ..card import GENERAL, IDLE, LAST, MEDIUM_GAIN, RARELY, Advice, Claim, Fix, advise, rule
-from ..common import PS_PER_MS, Stretches, amount, number, percent, plural, size
+from ..common import PS_PER_MS, amount, number, percent, size
 from ..layers.layers import OPTIMIZER
-from ..steps.spans import MIN_STEPS, SpanType
 from ..xla.programs import graphs_switched_off
 from .causes import input_python_ms, python_stage
 from .facts import StepPart
 from .input_rules import without_python
 from .python import host_callback, is_usual, slow_call
 from .run import compiled, copy_events, event_names, larger_batch, several_in_one_call
-from .workers import task_communication
 
 if TYPE_CHECKING:
     from .run import Run
-
-
-@rule("Keep the device busy between ops", level=LAST, claims=IDLE)
-def device_idle(run: Run) -> Iterator[Advice]:
-    """Neither the device nor the host runs anything, and no other rule says why; gain: the share of such time in the steps."""
-    steps = run.steps
-    idle = steps.part("idle", steps.ms("other"))
-    if not steps.has_device or idle.ratio < MEDIUM_GAIN or (run.is_keras_loop and run.takes_several):
-        return
-    yield advise(
-        "device_idle",
-        f"The {steps.device} idles and no op runs in {idle}.",
-        evidence=idle.evidence,
-        fix=(several_in_one_call(run) if run.is_keras_loop else None)
-        or Fix("Put the whole step into one tf.function, so that the device never waits for Python."),
-        selection=steps.stretch(steps.category_ms("other"), "other", view="timeline"),
-        gain_ratio=idle.ratio,
-    )
 
 
 @rule(
@@ -124,7 +104,7 @@ def collective_bound(run: Run) -> Iterator[Advice]:
     """Devices exchange gradients while they compute nothing; gain: the share of the step time in which only a collective ran."""
     steps = run.steps
     part = steps.part("collectives", steps.ms("device_collectives"))
-    if not steps.has_device or part.ratio < MEDIUM_GAIN or next(task_communication(run), None) is not None:
+    if not steps.has_device or part.ratio < MEDIUM_GAIN:
         return
     names = [text for text in run.trace.strings if text.lower().startswith("nccl") or text.startswith("all-reduce")]
     yield advise(
@@ -149,9 +129,6 @@ def collective_bound(run: Run) -> Iterator[Advice]:
 LOW = 0.5
 """Below this share of the step the utilisation of a device is low. Source: AcceleratorUtilizationChecker in
 tensorflow/core/profiler/internal/advisor/accelerator_utilization_checker.h."""
-UNEVEN = 0.5
-"""A device that computes for less than this part of what the busiest of its kind does has not its part of the work."""
-_COMPUTE = (SpanType.COMPUTE_16, SpanType.COMPUTE_32)
 
 
 @rule("Give the device more work at once", level=LAST, claims=(*IDLE, "host_compute"), share_of="sample")
@@ -160,7 +137,7 @@ def low_utilisation(run: Run) -> Iterator[Advice]:
     device computes nor waits for data."""
     steps = run.steps
     busy = steps.ratio("device_compute")
-    if not steps.device_computes or busy >= LOW or uneven(run) is not None or graphs_switched_off(run.trace).n_graphs:
+    if not steps.device_computes or busy >= LOW or graphs_switched_off(run.trace).n_graphs:
         return
     gain = 1 - busy - (run.wait.ratio if run.wait.is_long else 0.0)
     if gain < MEDIUM_GAIN:
@@ -180,60 +157,6 @@ def low_utilisation(run: Run) -> Iterator[Advice]:
         selection=steps.usual(steps.category_ms("device_compute"), view="timeline"),
         gain_ratio=gain,
     )
-
-
-@rule("Balance the devices")
-def uneven_devices(run: Run) -> Iterator[Advice]:
-    """Some devices of a host compute far less than the busiest; gain: what an even distribution takes off the busiest's share."""
-    found = uneven(run)
-    if found is None:
-        return
-    names, busy_ms = found
-    steps = run.steps
-    top, least = int(busy_ms.argmax()), int(busy_ms.argmin())
-    gain = (float(busy_ms[top]) - float(busy_ms.mean())) / steps.mean_ms
-    yield advise(
-        "uneven_devices",
-        f"{names[top]} computes for {number(float(busy_ms[top]))} ms a step, {names[least]} for "
-        f"{number(float(busy_ms[least]))} ms: {plural(len(names), 'device')} share the work unevenly.",
-        evidence={
-            "busy_ms": float(busy_ms[top]),
-            "least_busy_ms": float(busy_ms[least]),
-            "step_time_ms": steps.mean_ms,
-            "n_devices": len(names),
-            "device": names[least],
-        },
-        fix=Fix(
-            "Make and compile the model in the scope() of a tf.distribute.MirroredStrategy: each device gets its "
-            "part of every batch."
-        ),
-        selection=steps.usual(steps.category_ms("device_compute"), view="timeline"),
-        gain_ratio=gain,
-    )
-
-
-def uneven(run: Run) -> tuple[list[str], Float64] | None:
-    """Names of devices and what each computes a step in ms, where that differs much; None where it does not."""
-    steps, trace = run.steps, run.trace
-    if not steps.has_device or len(steps) < MIN_STEPS or len(set(steps.frame["host"])) > 1:
-        return None
-    of_line = np.array([line.plane for line in trace.lines], np.int64)
-    is_compute = np.isin(run.facts.steps.span_type, _COMPUTE) & (run.entry >= 0)
-    rows = np.flatnonzero(is_compute)
-    plane = of_line[trace.line_id[rows]]
-    devices = [i for i, one in enumerate(trace.planes) if one.is_device and (plane == i).any()]
-    busy = np.array([_busy_ms(run, rows[plane == i]) for i in devices])
-    if len(devices) < 2 or busy.min() >= UNEVEN * busy.max():
-        return None
-    if busy.max() - busy.mean() < MEDIUM_GAIN * steps.mean_ms:
-        return None
-    return [trace.planes[i].name.removeprefix("/device:") for i in devices], busy
-
-
-def _busy_ms(run: Run, rows: np.ndarray) -> float:
-    computing = Stretches.of(run.trace.start_ps[rows], run.trace.ends(rows))
-    inside = computing.within(run.steps.start_ps, run.steps.end_ps)
-    return float(inside.mean()) / PS_PER_MS
 
 
 LAUNCH_US = 10.0

@@ -188,17 +188,13 @@ def trained(hosts: Iterable[str]) -> list[str]:
     return [host for host in every if job_of(host) != SERVERS] or every
 
 
-def step_facts(results: Facts, *, with_servers: bool = False, with_compiling: bool = False) -> StepFacts:
-    """The facts of the steps that the averages of the overview are over; with servers' and compiling steps if asked for."""
+def step_facts(results: Facts, *, with_compiling: bool = False) -> StepFacts:
+    """The facts of the steps that the averages of the overview are over; with compiling steps if asked for."""
     frame, is_averaged = results.steps.frame, results.is_averaged
     if with_compiling:
         is_averaged = is_averaged | results.averaged_steps.compiles_again
     chosen = frame[is_averaged]
-    if with_servers:
-        is_server = np.array([job_of(host) == SERVERS for host in frame["host"]], np.bool_)
-        chosen = frame[is_averaged | (is_server & frame["is_complete"].to_numpy(np.bool_))]
-    else:
-        chosen = chosen[chosen["host"].isin(trained(chosen["host"]))]
+    chosen = chosen[chosen["host"].isin(trained(chosen["host"]))]
     numbers = chosen["step"].to_numpy()
     pieces, waits = (
         one[np.isin(one["step"].to_numpy(), numbers)].reset_index(drop=True)
@@ -316,11 +312,6 @@ class RunFacts:
     def steps(self) -> StepFacts:
         """The steps that averages are over, but for those of parameter servers."""
         return step_facts(self.results, with_compiling=self.counts_compiling)
-
-    @cached_property
-    def task_steps(self) -> StepFacts:
-        """The same with those of parameter servers."""
-        return step_facts(self.results, with_servers=True)
 
     @cached_property
     def entry(self) -> Int32:

@@ -189,35 +189,35 @@ _PARTS = ("input", "host_compute", "kernel_launch", "device_compute", "output", 
 
 @rule("Use a larger batch", level=ANY_STEP, claims=("dispatch", "kernel_launch", "host_compute"), share_of="sample")
 def small_batch(run: Run) -> Iterator[Advice]:
-    """Without a device, most of a step is the same for any batch; gain: the share of a usual step that neither grows with the
-    batch nor is another rule's; none where the pipeline sets the pace."""
+    """Without a device, most of a step is the same for any batch; gain: the share that neither grows with the batch
+    nor is another rule's; none where the pipeline sets the pace."""
     steps = run.steps
     if len(steps) < MIN_STEPS or steps.has_device or run.eager.is_hot or not run.work.is_told:
         return
     if (run.wait.sets_the_pace and works_ahead(run)) or python_makes_batches(run):  # which a larger batch needs more of
         return
-    owned_ms = np.minimum(run.claims.taken_ms, steps.time_ms)
-    quick_ms = float(np.quantile(steps.time_ms - owned_ms, QUICK))
-    own_ms = steps.usual_ms(owned_ms)
-    growing_ms = min(run.work.growing_ms, own_ms)
-    fixed_ms, around_ms = own_ms - growing_ms, float(np.median(outside_ms(run)))
+    own_ms = steps.time_ms - np.minimum(run.claims.taken_ms, steps.time_ms)
+    if run.work.growing_ms > (1 - FIXED) * float(np.quantile(own_ms, QUICK)):
+        return
+    fixed, claim = run.free("fixed", "small_batch", run.ran(OP_OVERHEAD_MS, of_model=True), is_outside=True)
+    around_ms = float(np.median(outside_ms(run)))
     if run.is_machine_busy:  # the rest may be what this program had to wait for others
-        fixed_ms = min(fixed_ms, run.work.n_ops * OP_OVERHEAD_MS + around_ms)
-    fixed = steps.part("fixed", fixed_ms)
-    gain = fixed.ratio
-    if run.work.growing_ms > (1 - FIXED) * quick_ms or gain < MEDIUM_GAIN:
+        fixed = steps.part("fixed", min(fixed.ms, run.work.n_ops * OP_OVERHEAD_MS + around_ms))
+    if fixed.ratio < MEDIUM_GAIN:
         return
     average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
     layer, kind = _most_ops(run)
     # More steps in one call save what is outside of it, not the ops in it.
-    fix = fewer_calls(run) if around_ms >= OUTSIDE * own_ms else Fix(larger_batch(run))
+    fix = fewer_calls(run) if around_ms >= OUTSIDE * float(np.median(own_ms)) else Fix(larger_batch(run))
+    if kind == METRICS:
+        fix = Fix(_OF_METRICS).also(larger_batch(run))
     yield advise(
         "small_batch",
         f"{fixed}{of_batches(run)} are the same for any batch: {number(run.work.n_ops)} ops of {number(average_us)} µs on average"
-        f"{f', most of {layer}' if layer else ''}, their scheduling, and Python around them.",
+        f"{f', most of them in {layer}' if layer else ''}, their scheduling, and Python around them.",
         evidence={
             **fixed.evidence,
-            "growing_ms": growing_ms,
+            "growing_ms": run.work.growing_ms,
             "ops_per_step": run.work.n_ops,
             "avg_op_time_us": average_us,
             "op_overhead_us": 1e3 * OP_OVERHEAD_MS,
@@ -225,11 +225,17 @@ def small_batch(run: Run) -> Iterator[Advice]:
         },
         fix=fix.also(_NO_TIME_DISTRIBUTED) if kind == "TimeDistributed" else fix,
         selection=steps.usual(steps.time_ms, view="step_chart"),
-        gain_ratio=gain,
+        gain_ratio=fixed.ratio,
+        claim=claim,
     )
 
 
 _NO_TIME_DISTRIBUTED = "What works on the last axis, as Dense does, needs no TimeDistributed around it."
+METRICS = "metrics"
+_OF_METRICS = (
+    "Each metric has ops of its own in every step: let one count all classes (a confusion matrix holds what recall and precision "
+    "of each are made of), or compute what you look at once an epoch from predictions."
+)
 
 
 def _most_ops(run: Run) -> tuple[str, str]:
@@ -237,9 +243,9 @@ def _most_ops(run: Run) -> tuple[str, str]:
     layers, work = run.results.layers, run.work
     n = np.bincount(layers.op_entry[run.results.op_shares.dominant], work.per_step * work.is_model, len(layers.entries))
     top = layers.entries.iloc[int(n.argmax())] if len(n) else None
-    if top is None or top["kind"] != "layer" or n.max() < FIXED * work.n_ops:
+    if top is None or top["kind"] not in ("layer", METRICS) or n.max() < FIXED * work.n_ops:
         return "", ""
-    return str(top["layer"]), str(top["class_name"])
+    return str(top["layer"]), str(top["class_name"] or top["kind"])
 
 
 def _at(line: CodeLine | None) -> str:

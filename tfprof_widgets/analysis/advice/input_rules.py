@@ -36,7 +36,7 @@ from ..machine import FREE
 from ..names import base_name, parse_op_names
 from ..steps.spans import MIN_STEPS
 from .causes import input_ops, runs_python
-from .facts import StepPart
+from .facts import OP_OVERHEAD_MS, StepPart
 from .input_waste import MAPS, iterators_of, kept_ratio, late_cut, opens_many_files
 from .run import DATA_GRAPH, mapped_function
 
@@ -651,7 +651,7 @@ def input_competes(run: Run) -> Iterator[Advice]:
     )
 
 
-@rule("Use all cores", claims=("host_compute", "input", "dispatch"))
+@rule("Use all cores", claims=("host_compute",))
 def few_threads(run: Run) -> Iterator[Advice]:
     """The program set fewer threads for an op than there are cores; gain: of the share of ops what more threads would save."""
     steps, sources = run.steps, run.results.sources
@@ -661,7 +661,7 @@ def few_threads(run: Run) -> Iterator[Advice]:
     n_threads, n_cpus = (_whole(facts.get(name, "")) for name in ("intra_op_threads", "n_cpus"))
     if not 0 < n_threads < n_cpus:
         return
-    computing = steps.part("compute", min(run.work.growing_ms, steps.ms("host_compute")))
+    computing, claim = run.free("compute", "few_threads", run.ran(OP_OVERHEAD_MS, of_model=True))
     gain = computing.ratio * (1 - n_threads / n_cpus)
     if gain < MEDIUM_GAIN:
         return
@@ -676,6 +676,7 @@ def few_threads(run: Run) -> Iterator[Advice]:
         ),
         selection=steps.usual(steps.time_ms, view="timeline"),
         gain_ratio=gain,
+        claim=claim,
     )
 
 

@@ -36,7 +36,7 @@ from ..steps.spans import MIN_STEPS
 from .causes import PRODUCTS
 from .computing import SpentOps, costliest
 from .host import WAITS, batch_room
-from .ops import FEW_16BIT, double_precision, unfused_norm
+from .ops import FEW_16BIT, double_precision
 from .run import FIXED, input_sizes, larger_batch
 
 if TYPE_CHECKING:
@@ -352,7 +352,7 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
     if not steps.has_device or kernels.empty or any(name in device for name in _WITHOUT_TENSOR_CORES) or run.starves:
         return
     share = run.results.steps.compute_16bit_ratio
-    if not share < FEW_16BIT or next(unfused_norm(run), None) is not None:  # nan: the trace does not tell
+    if not share < FEW_16BIT:  # nan: the trace does not tell
         return
     if next(double_precision(run), None) is not None:  # float32 first: it may be all that is missing
         return

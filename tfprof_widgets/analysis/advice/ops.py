@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...trace.arrays import Bool, Int64
+from ...trace.arrays import Bool
+from ...trace.source_map import parse_shapes
 from ..card import (
     COMPUTE,
     IDLE,
@@ -27,36 +28,30 @@ from ..card import (
     place_of,
     rule,
 )
-from ..common import PS_PER_MS, US_PER_MS, Stretches, amount, number, percent, plural
+from ..common import PS_PER_MS, amount, number, percent, plural
 from ..grouping import ComputeUnit
 from ..layers.scopes import FUNCTIONS, OPS, without_number
 from ..ops.kernels import is_eligible_type
 from ..steps.owners import CATEGORIES
 from .causes import PRODUCTS
 from .computing import SpentOps, costliest, op_line
-from .filters import filter_sizes
 from .loops import user_frames
 from .run import compiled
 
 if TYPE_CHECKING:
-    from ...trace.arrays import Int32
     from ...trace.source_map import SourceMap
     from .causes import TracedOps
-    from .facts import StepPart
     from .run import Run
 
 
 _CONVERSION = re.compile(r"nchw_?to_?nhwc|nhwc_?to_?nchw|layoutoptimizer")
 """Kernels of cuDNN and TensorFlow, and transpositions that TensorFlow's layout optimizer adds, in small letters."""
-_NORM = re.compile(r"batch_?norm|(?:^|_)bn\d*(?:_\d+)?$", re.IGNORECASE)
 _ATTENTION = re.compile(r"attention(?!_output)", re.IGNORECASE)
 _FUSED_ATTENTION = re.compile(r"fmha|flash|sdpa", re.IGNORECASE)
 _MOST_KNOWN = 2**12
 """So many scopes stay judged: each has many ops."""
 FEW_16BIT = 0.10
 """Up to this share of the compute time in 16 bits, mixed precision is not in use."""
-SEPARATE_PASSES, FUSED_PASSES = 5, 2
-"""Over the data: mean, variance, subtraction, product and sum each read all of it; one kernel for all reads it twice."""
 
 
 @rule("Keep images in one layout", claims=COMPUTE)
@@ -66,9 +61,7 @@ def layout_conversion(run: Run) -> Iterator[Advice]:
     if not steps.has_device or kernels.empty:
         return
     chosen = _converts(kernels["name"].tolist()) | _converts(kernels["op_name"].tolist())
-    us = kernels["total_time_us"].to_numpy(np.float64)
-    share = float(us[chosen].sum() / us.sum()) if us.sum() else 0.0
-    part = steps.part("conversion", steps.ms("device_compute") * share)
+    part, claim = run.free("conversion", "layout_conversion", rows=run.computing.rows_of_kernels(chosen))
     if part.ratio < MEDIUM_GAIN:
         return
     yield advise(
@@ -86,7 +79,7 @@ def layout_conversion(run: Run) -> Iterator[Advice]:
             steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(kernels[chosen])
         ),
         gain_ratio=part.ratio,
-        claim=Claim(run.computing.rows_of_kernels(chosen)),
+        claim=claim,
     )
 
 
@@ -94,105 +87,6 @@ def _converts(names: list[str]) -> Bool:
     """Which names say so, of which each is looked at once."""
     known = {name: _CONVERSION.search(name.lower()) is not None for name in dict.fromkeys(names)}
     return np.fromiter(map(known.__getitem__, names), np.bool_, len(names))
-
-
-@rule("Fuse batch normalisation", claims=(*COMPUTE, "dispatch", "kernel_launch"))
-def unfused_norm(run: Run) -> Iterator[Advice]:
-    """Batch normalisation in separate ops, not compiled by XLA; gain: of their share what one kernel for all saves in reading."""
-    steps, results = run.steps, run.results
-    if not steps.mean_ms or not (steps.device_computes or results.stored_graph is not None) or run.starves:
-        return
-    ops = SpentOps(run.computing, "norm", _separate_norms(run))
-    gain = ops.part.ratio * (1 - FUSED_PASSES / SEPARATE_PASSES)
-    if gain < MEDIUM_GAIN:
-        return
-    yield ops.advise(
-        "unfused_norm",
-        f"Batch normalisation in separate ops takes {ops.part}; one kernel can do it.",
-        fix=_one_norm(run),
-        gain_ratio=gain,
-        estimate=f"{FUSED_PASSES} of {SEPARATE_PASSES} passes over its data remain",
-    )
-
-
-def _one_norm(run: Run) -> Fix:
-    """How to have one kernel for a batch normalisation: Keras 3 has no form of its layer for that."""
-    if run.results.stored_graph is not None:
-        return Fix("Make it by tf.compat.v1.layers.batch_normalization with fused=True.")
-    if run.can_be_compiled:
-        return compiled(run)
-    return Fix("Call tf.compat.v1.nn.fused_batch_norm in a layer of your own: Keras 3 has no fused form of its layer.")
-
-
-def _separate_norms(run: Run) -> Bool:
-    """For each framework op whether it is part of a batch normalisation of which no op is a fused or a compiled one."""
-    shares = run.results.op_shares
-    norms = _norms(run)
-    fused = {norm for norm, kind in zip(norms, shares.type, strict=True) if "FusedBatchNorm" in kind}
-    fused |= {norm for norm, name in zip(norms, shares.name, strict=True) if name in run.compiled}
-    with_root = {norm for norm, kind in zip(norms, shares.type, strict=True) if kind in ("Rsqrt", "RsqrtGrad")} - {""}
-    return np.array([norm in with_root and norm not in fused for norm in norms], np.bool_)
-
-
-def _norms(run: Run) -> list[str]:
-    """For each framework op the batch normalisation that it is part of, by its layer's class or else by scopes; "" for none."""
-    entries, scopes = run.results.layers.entries, run.results.op_scopes.scope
-    rows = run.results.layers.op_entry.tolist()
-    layers, classes, kinds = (entries[name].tolist() for name in ("layer", "class_name", "kind"))
-    known = {at: layers[at] if _NORM.search(classes[at]) else "" for at in range(len(entries)) if classes[at]}
-    known |= {at: "" for at, kind in enumerate(kinds) if kind == "optimizer" and at not in known}
-    return [known[row] if row in known else _norm_scope(scope) for row, scope in zip(rows, scopes, strict=True)]
-
-
-@lru_cache(_MOST_KNOWN)
-def _norm_scope(scope: tuple[str, ...]) -> str:
-    """The outermost of a scope and those around it that is named as a batch normalisation is; "" for none."""
-    at = next((i for i, part in enumerate(scope) if _NORM.search(part)), -1)
-    return "/".join(scope[: at + 1])
-
-
-@rule("Drop the bias before batch normalisation", claims=COMPUTE)
-def useless_bias(run: Run) -> Iterator[Advice]:
-    """A convolution adds a bias that batch normalisation subtracts again; gain: the share of these biases and gradients."""
-    steps, results = run.steps, run.results
-    if not steps.device_computes or run.starves or run.is_compiled:
-        return
-    types, entry = np.array(results.op_shares.type, np.object_), results.layers.op_entry
-    biased = np.unique(entry[_before_norms(run, (types == "BiasAdd") & ~results.op_scopes.is_backward)])
-    is_layer = (results.layers.entries["kind"] == "layer").to_numpy()
-    biased = biased[is_layer[biased]]
-    chosen = np.isin(entry, biased) & np.isin(types, ("BiasAdd", "BiasAddGrad"))
-    ops = SpentOps(run.computing, "bias", chosen)
-    if ops.part.ratio < MEDIUM_GAIN:
-        return
-    yield ops.advise(
-        "useless_bias",
-        f"The bias of {plural(len(biased), 'layer')} takes {ops.part}, and the batch normalisation after it subtracts it again.",
-        fix=Fix(
-            "Make these convolutions with use_bias=False: beta of the batch normalisation is the bias. A model of "
-            "keras.applications is built with it: copy the function that makes its blocks."
-        ),
-        gain_ratio=ops.part.ratio,
-        n_layers=len(biased),
-    )
-
-
-def _before_norms(run: Run, chosen: Bool) -> Int32:
-    """Those of some framework ops that a device runs right before a batch normalisation; of parallel branches before theirs."""
-    runs = run.facts.occurrences
-    rows = np.flatnonzero(runs.is_device[runs.op])
-    rows = rows[np.lexsort((runs.start_ps[rows], runs.lane[rows]))]
-    op = run.results.op_shares.dominant[runs.op[rows]]
-    op = op[np.flatnonzero(np.diff(op, prepend=-1))]
-    is_norm = np.array([bool(norm) for norm in _norms(run)], np.bool_)
-    n_norms = np.cumsum(np.append(0, is_norm[op]))
-    at = np.flatnonzero(chosen[op])
-    stretch = np.cumsum(np.diff(at, prepend=-2) > 1) - 1
-    length = np.bincount(stretch)[stretch]
-    end = at[np.append(np.flatnonzero(np.diff(stretch)), len(at) - 1)][stretch] + 1 if len(at) else at
-    is_followed = n_norms[np.minimum(end + length, len(op))] - n_norms[end] == length
-    found: Int32 = op[at[is_followed]]
-    return found
 
 
 @rule("Compute attention in fewer kernels", claims=(*COMPUTE, "dispatch", "kernel_launch"))
@@ -268,12 +162,23 @@ def inefficient_op(run: Run) -> Iterator[Advice]:
     yield from _outside_layers(run)
 
 
+def _filter_sizes(run: Run) -> dict[str, tuple[int, int]]:
+    """Height and width of the filters of each layer that has one convolution, by its variable."""
+    variables = None if run.results.source_map is None else run.results.source_map.variables
+    found: dict[str, list[tuple[int, int]]] = {}
+    for layer, text in [] if variables is None else zip(variables["layer"], variables["shape"], strict=True):
+        shape = next(iter(parse_shapes(str(text))), None) or ()
+        if layer and len(shape) == 4 and min(shape) > 0:
+            found.setdefault(str(layer), []).append(shape[:2])
+    return {layer: sizes[0] for layer, sizes in found.items() if len(sizes) == 1}
+
+
 def _large_filters(run: Run) -> Iterator[Advice]:
     """A filter of K x K needs K*K times channels in times channels out a point; two of 3 x 3 nine times those of each."""
     layers, computing = run.results.layers, run.computing
     is_conv = np.array(["conv" in kind.lower() for kind in computing.types.tolist()], np.bool_)
     of_size: dict[int, dict[str, _Filter]] = {}
-    for layer, sides in filter_sizes(run).items():
+    for layer, sides in _filter_sizes(run).items():
         if min(sides) >= LARGE_FILTER and min(sides) % 2:
             one = _filter(run, is_conv & (layers.entries["layer"] == layer).to_numpy()[layers.op_entry], min(sides))
             if one is not None and one.left() <= 1 - LEAST_SAVED:
@@ -354,7 +259,7 @@ def _python_ops(run: Run) -> Iterator[Advice]:
         return
     # It runs on the host whatever the device is, and the device waits for it.
     host = chosen & ~run.results.op_shares.is_device
-    part = _part_on_host(run, "op", host)
+    part, claim = run.free("op", "inefficient_op", rows=run.computing.rows_of(host))
     if part.ratio < MEDIUM_GAIN:
         return
     names = costliest(run, host)
@@ -365,15 +270,8 @@ def _python_ops(run: Run) -> Iterator[Advice]:
         fix=Fix("Write it in ops of TensorFlow or keras.ops instead of tf.py_function or tf.numpy_function."),
         selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=names),
         gain_ratio=part.ratio,
-        claim=Claim(run.computing.rows_of(host)),
+        claim=claim,
     )
-
-
-def _part_on_host(run: Run, name: str, ops: Bool) -> StepPart:
-    """What some framework ops take of the mean step, whoever waits for them."""
-    whole_ms = float(run.results.steps.frame["step_time_ms"].sum())
-    spent_ms = float(run.results.op_sums.self_us[ops].sum()) / US_PER_MS
-    return run.steps.part(name, spent_ms / whole_ms * run.steps.mean_ms if whole_ms else 0.0)
 
 
 def _outside_layers(run: Run) -> Iterator[Advice]:
@@ -409,55 +307,38 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
 
 @rule("Move ops from the host to the device", claims=("host_compute", "copy_to_device", "output"))
 def host_fallback(run: Run) -> Iterator[Advice]:
-    """Ops of the step run on the CPU while the device waits; gain: the share of such time, with the copies that feed them."""
-    steps, occurrences = run.steps, run.facts.occurrences
-    if not steps.has_device:
+    """Ops of the step run on the CPU while the device waits; gain: the share of such time, with the copies back."""
+    steps, shares, rows = run.steps, run.results.op_shares, run.facts.attribution
+    if not steps.has_device or float(steps.wait_ms("host_compute").mean()) < MEDIUM_GAIN * steps.mean_ms:
         return
-    names = np.array(occurrences.name, np.object_)
-    on_device = set(names[occurrences.is_device].tolist())
-    is_ours = run.work.is_model & ~occurrences.is_device
-    is_ours &= np.array([name not in on_device for name in names.tolist()], np.bool_)
-    rows = np.flatnonzero(is_ours[occurrences.op] & (run.entry[occurrences.event] >= 0))
-    if not len(rows):
+    names = shares.name
+    on_device = {name for name, is_one in zip(names, shares.is_device.tolist(), strict=True) if is_one}
+    ours = ~shares.is_device & ~run.results.op_scopes.is_input & ~run.results.op_scopes.is_optimizer
+    ours &= np.array([name not in on_device for name in names], np.bool_)
+    is_op = rows.category == CATEGORIES.index("host_compute")
+    own = np.append(ours, False)[rows.op] & is_op
+    is_told = own & (steps.entry_of[rows.step] >= 0)
+    by_op = np.bincount(rows.op[is_told], rows.time_ps[is_told] / PS_PER_MS, len(names)) / max(len(steps), 1)
+    op_ms = float(by_op.sum())
+    part = steps.part("host", op_ms + float(steps.wait_ms("output").mean()))
+    if op_ms < MEDIUM_GAIN * steps.mean_ms or not op_ms:
         return
-    waited = _in_host_compute(run, rows)
-    by_op = np.zeros(len(occurrences.name), np.float64)
-    np.add.at(by_op, occurrences.op[rows], waited / PS_PER_MS)
-    host_ms = steps.wait_ms("host_compute")
-    op_ms = min(float(by_op.sum()) / len(steps), float(host_ms.mean()))
-    copies_ms = float(steps.wait_ms("output").mean())
-    gain = (op_ms + copies_ms) / steps.mean_ms
-    if op_ms / steps.mean_ms < MEDIUM_GAIN:
-        return
-    top = int(by_op.argmax())
-    order = [int(i) for i in np.argsort(-by_op, kind="stable")[:5] if by_op[i] > 0]
-    name = occurrences.name[top]
+    top, order = int(by_op.argmax()), np.argsort(-by_op, kind="stable")[:5]
     yield advise(
         "host_fallback",
-        f"{occurrences.type[top]} ({name.rpartition('/')[2]}) and what else runs on the CPU make the {steps.device} wait "
-        f"{number(op_ms)} of {number(steps.mean_ms)} ms a step ({percent(gain)} with the copies for it).",
-        evidence={
-            "host_op_ms": op_ms,
-            "output_ms": copies_ms,
-            "step_time_ms": steps.mean_ms,
-            "host_ratio": gain,
-            "op": name,
-            "op_type": occurrences.type[top],
-        },
-        fix=_on_device(run, int(run.results.op_shares.dominant[top])),
+        f"{shares.type[top]} ({names[top].rpartition('/')[2]}) and what else runs on the CPU make the {steps.device} wait "
+        f"{number(op_ms)} of {number(steps.mean_ms)} ms a step ({percent(part.ratio)} with the copies for it).",
+        evidence=part.evidence | {"host_op_ms": op_ms, "op": names[top], "op_type": shares.type[top]},
+        fix=_on_device(run, top),
         selection=steps.stretch(
-            host_ms, "host_compute", view="timeline", op_names=run.known(*(occurrences.name[i] for i in order))
+            steps.wait_ms("host_compute"),
+            "host_compute",
+            view="timeline",
+            op_names=run.known(*(names[i] for i in order.tolist() if by_op[i] > 0)),
         ),
-        gain_ratio=gain,
-        claim=Claim(_of_host(run, run.results.op_shares.dominant[is_ours])),
+        gain_ratio=part.ratio,
+        claim=Claim(own | ~is_op),
     )
-
-
-def _of_host(run: Run, ops: Int32) -> Bool:
-    """Which rows of `attribution` some framework ops have, or copies."""
-    rows = run.facts.attribution
-    found: Bool = np.isin(rows.op, ops) | (rows.category != CATEGORIES.index("host_compute"))
-    return found
 
 
 def _on_device(run: Run, op: int) -> Fix:
@@ -499,22 +380,6 @@ def _is_device(head: ast.With) -> bool:
         isinstance(one, ast.Call) and "device" in (getattr(one.func, "attr", ""), getattr(one.func, "id", ""))
         for one in calls
     )
-
-
-def _in_host_compute(run: Run, rows: Int64) -> Int64:
-    """Of each of some executions in steps how long, in ps, its own host computes while its device does not."""
-    steps, occurrences = run.steps, run.facts.occurrences
-    pieces = steps.wait_pieces[steps.wait_pieces["category"] == "host_compute"]
-    host = steps.frame["host"].to_numpy(object)
-    of_piece = host[np.searchsorted(steps.row, pieces["step"].to_numpy(np.int64))]
-    of_row = host[run.entry[occurrences.event[rows]]]
-    low, start = pieces["start_ps"].to_numpy(np.int64), occurrences.start_ps[rows]
-    high, end = low + pieces["duration_ps"].to_numpy(np.int64), start + occurrences.duration_ps[rows]
-    found = np.zeros(len(rows), np.int64)
-    for one in set(host.tolist()):  # one turn a host
-        own, mine = of_piece == one, of_row == one
-        found[mine] = Stretches.of(low[own], high[own]).within(start[mine], end[mine])
-    return found
 
 
 HALF = 0.5
@@ -662,7 +527,7 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
     made = traced.dtype[traced.dtype == "string"].index
     of_numbers = [row for row in made.tolist() if traced.dtype.get(traced.source(row, 0), "string") != "string"]
     chosen = np.isin(traced.row, [*of_numbers, *traced.readers(of_numbers)]) & ~run.results.op_scopes.is_input
-    part = _part_on_host(run, "text", chosen)
+    part, claim = run.free("text", "text_of_numbers", rows=run.computing.rows_of(chosen))
     if part.ratio < MEDIUM_GAIN:
         return
     names = costliest(run, chosen)
@@ -679,7 +544,7 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
         ),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
         gain_ratio=part.ratio,
-        claim=Claim(run.computing.rows_of(chosen)),
+        claim=claim,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..card import (
     CALLED,
     HIGH_GAIN,
-    HOST,
+    IDLE,
     MEDIUM_GAIN,
     Advice,
     Claim,
@@ -112,13 +112,13 @@ def python_makes_batches(run: Run) -> bool:
     return line is not None and line.is_needed
 
 
-@rule("Make the call of the function cheaper", claims=HOST)
+@rule("Make the call of the function cheaper", claims=IDLE)
 def slow_call(run: Run) -> Iterator[Advice]:
-    """Calling a function takes long before it runs any op; gain: the share of the step time in long stretches there."""
-    if not _is_judged(run) or not _is_in_calls(run):
+    """Calling a function takes long before it runs any op; gain: the share of the step time there."""
+    if not _is_judged(run) or not _is_in_calls(run) or run.other_thread is not None:
         return
     steps, calls = run.steps, run.call_gaps
-    part = steps.part("calling", float(calls.ms.mean()))
+    part, claim = run.free("calling", "slow_call", calls.spans)
     yield advise(
         "slow_call",
         f"Calling {calls.functions[0]} takes {part} before its first op runs.",
@@ -126,13 +126,41 @@ def slow_call(run: Run) -> Iterator[Advice]:
         fix=_FEWER_ARGUMENTS,
         selection=steps.stretch(run.gap.ms, "other", view="timeline"),
         gain_ratio=part.ratio,
-        claim=Claim(spans=calls.spans),
+        claim=claim,
+    )
+
+
+@rule(
+    "Run other threads' Python in a process of its own",
+    claims=("dispatch", "kernel_launch"),
+    explains=("small_batch",),
+    scope="program",
+)
+def other_thread(run: Run) -> Iterator[Advice]:
+    """Another thread of the program runs Python; gain: what Python and the runtime around ops take meanwhile."""
+    if len(run.steps) < MIN_STEPS or run.other_thread is None:
+        return
+    line, spans = run.other_thread
+    part, claim = run.free("python", "other_thread", spans)
+    if part.ratio < HIGH_GAIN:
+        return
+    yield advise(
+        "other_thread",
+        f"Python and the runtime around ops take {part} while another thread runs Python in {line.where}: one thread at a time "
+        "can, and takes turns of 5 ms.",
+        evidence=part.evidence | line.evidence,
+        fix=Fix(
+            f"Run it in a process of its own (multiprocessing), or in ops of NumPy or TensorFlow, which let other threads run "
+            f"Python meanwhile ({one_line(f'{line.place}: {line.code}')})."
+        ),
+        selection=run.steps.usual(run.steps.time_ms, view="timeline"),
+        gain_ratio=part.ratio,
+        claim=claim,
     )
 
 
 _FEWER_ARGUMENTS = Fix(
-    "Each call goes through all of its arguments in Python: pass a few large tensors, or keep them in variables. Where another "
-    "thread of yours runs Python meanwhile, the call waits for the interpreter's lock."
+    "Each call goes through all of its arguments in Python: pass a few large tensors, or keep them in variables."
 )
 _NOT_SAMPLED = Fix(
     "Capture it with tfprof.profile(), which samples your code: the line that takes it then has its name here."

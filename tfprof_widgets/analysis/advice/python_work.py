@@ -189,6 +189,21 @@ def seen_spans(steps: StepFacts, time_ps: Int64, entry: Int64, chosen: Bool) -> 
     return steps.spans(step[own], since[own], until[own])
 
 
+def other_thread(trace: Trace, source_map: SourceMap | None, steps: StepFacts) -> tuple[CodeLine, Spans] | None:
+    """Where another thread of the program runs Python, and when it was seen to in the steps; None where it hardly was."""
+    if source_map is None or not len(steps):
+        return None
+    busy_ps, frame = sample_times(trace, source_map, "other")
+    time_ps = np.union1d(sample_times(trace, source_map)[0], busy_ps)
+    entry, is_busy = entry_at(steps, time_ps), np.isin(time_ps, busy_ps)
+    places = source_map.frames.iloc[frame][["file", "line"]]
+    counts = places[places["file"] >= 0].value_counts().reset_index(name="n")
+    if int((is_busy & (entry >= 0)).sum()) < MIN_LINE_SAMPLES or counts.empty:
+        return None
+    file, line, n = counts.iloc[0].astype(int).tolist()
+    return code_line(source_map, file, line, n / len(frame)), seen_spans(steps, time_ps, entry, is_busy)
+
+
 def covered(time_ps: Int64, pieces: pd.DataFrame) -> Bool:
     """Which moments lie in some pieces; pieces of several hosts may overlap, the later begun one counts."""
     start = pieces["start_ps"].to_numpy(np.int64)
@@ -450,7 +465,6 @@ class TracedCalls:
     """Of each its step."""
     cost_ms: Float64
     """For each step what it compiles in these calls, by its categories."""
-    spans: Spans
 
 
 def traced_calls(trace: Trace, entry: Int32, steps: StepFacts) -> TracedCalls:
@@ -461,8 +475,7 @@ def traced_calls(trace: Trace, entry: Int32, steps: StepFacts) -> TracedCalls:
     start, own = pieces["start_ps"].to_numpy(np.int64), steps.entry_of[pieces["step"].to_numpy(np.int64)]
     calls = Stretches.of(trace.start_ps[rows], trace.ends(rows))
     within = calls.within(start, start + pieces["duration_ps"].to_numpy(np.int64)) * np.isin(own, entry[rows])
-    spans = steps.spans(entry[rows], trace.start_ps[rows], trace.ends(rows))
-    return TracedCalls(rows, names, entry[rows], sum_by(own, within, len(steps)) / PS_PER_MS, spans)
+    return TracedCalls(rows, names, entry[rows], sum_by(own, within, len(steps)) / PS_PER_MS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -534,14 +547,14 @@ class StepCalls:
     """How many in a usual step."""
     function_ms: Float64
     """How long their graphs run."""
+    runs: Int64
+    """The events that run these."""
     converted_ms: Float64
     """How long large arrays take to become tensors."""
     converted_bytes: float
     """Bytes of them a step; 0 where nothing tells."""
     conversions: Int64
     """The events that convert them."""
-    converting: Int64
-    """Of each its step."""
     ops: Int64
     """The events that call ops outside of functions, but for reading variables."""
     n_ops: float
@@ -570,7 +583,7 @@ def step_calls(trace: Trace, entry: Int32, n_steps: int) -> StepCalls:
         converted_ms=sum_by(entry[rows], own, n_steps) / PS_PER_MS,
         converted_bytes=float(conversions.n_bytes[is_large].sum()) / max(n_steps, 1),
         conversions=rows,
-        converting=entry[rows].astype(np.int64),
+        runs=runs,
         ops=ops,
         n_ops=_usual(entry[ops], n_steps),
     )

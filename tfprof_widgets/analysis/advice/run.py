@@ -11,8 +11,9 @@ import numpy as np
 
 from ...trace.arrays import Bool, Float64, Int64
 from ...trace.source_map import SourceMap
-from ..card import Fix, Spans, is_of_model, line_text, named, one_line, only_call, place_of, rewritten
+from ..card import Claim, Fix, Spans, is_of_model, line_text, named, one_line, only_call, place_of, rewritten
 from ..common import PS_PER_MS
+from ..layers.layers import OPTIMIZER
 from ..places import FrameTable, frame_places
 from ..steps.owners import CATEGORIES
 from ..steps.spans import MIN_STEPS, SpanType, kinds_of, on_stream
@@ -22,22 +23,21 @@ from .causes import (
     InputWait,
     OutsideWork,
     ShuffleFill,
-    TaskWork,
     TracedOps,
     device_waits,
     input_wait,
     new_iterators,
     outside_work,
     shuffle_fill_of,
-    task_work,
     traced_ops,
 )
 from .claims import Claims
 from .computing import Computing
-from .facts import RunFacts
+from .facts import RunFacts, StepPart
 from .python_work import (
     CalledWork,
     CallGaps,
+    CodeLine,
     EagerWork,
     PythonGap,
     Saves,
@@ -47,6 +47,7 @@ from .python_work import (
     called_work,
     eager_work,
     find_saves,
+    other_thread,
     python_gap,
     step_calls,
     traced_calls,
@@ -67,6 +68,31 @@ class Run(RunFacts):
     def claims(self) -> Claims:
         """What of the steps' time no advice speaks of yet."""
         return Claims(self.facts.attribution, self.steps, self.with_compiling.steps)
+
+    def ran(self, overhead_ms: float = 0.0, least_ms: float = 0.0, *, of_model: bool = False) -> Spans:
+        """When ops ran on the host in the averaged steps, without what calling each takes, and at least so long."""
+        rows = self.facts.attribution
+        is_run = (rows.op >= 0) & ~rows.is_wait & (rows.category == CATEGORIES.index("host_compute"))
+        if of_model:
+            grows = (self.results.layers.op_phase != OPTIMIZER) & ~self.results.op_scopes.is_input
+            is_run &= np.append(grows, False)[rows.op]
+        own = np.flatnonzero(is_run & (self.steps.entry_of[rows.step] >= 0))
+        begin = rows.start_ps[own] + round(overhead_ms * PS_PER_MS)
+        until = np.maximum(rows.end_ps[own], rows.start_ps[own] + round(least_ms * PS_PER_MS))
+        is_long = until > begin
+        return Spans(rows.step[own][is_long], begin[is_long], until[is_long])
+
+    def when(self, events: Int64) -> Spans:
+        """When some events of averaged steps ran."""
+        return self.steps.spans(self.entry[events], self.trace.start_ps[events], self.trace.ends(events))
+
+    def free(
+        self, name: str, rule: str, spans: Spans | None = None, *, rows: Bool | None = None, is_outside: bool = False
+    ) -> tuple[StepPart, Claim]:
+        """What of the mean step is in a rule's categories and in some rows, or spans, or outside of these, with no advice on it
+        yet; and the claim to just that."""
+        ms, claim = self.claims.free(rule, Claim(rows, spans, is_outside))
+        return self.steps.part(name, float(ms.mean())), claim
 
     @cached_property
     def is_launch(self) -> Bool:
@@ -170,6 +196,12 @@ class Run(RunFacts):
         return self.eager.is_hot and not has_function
 
     @cached_property
+    def other_thread(self) -> tuple[CodeLine, Spans] | None:
+        """Where another thread of the program runs Python, and when, unless the steps wait for what it makes."""
+        waits = any(line.waits_for_others for line in self.gap.lines)
+        return None if waits else other_thread(self.trace, self.results.source_map, self.steps)
+
+    @cached_property
     def called_at_all(self) -> tuple[CalledWork, ...]:
         """What functions of the user's take of the steps beside computing, be it of a single one."""
         source_map = self.results.source_map
@@ -195,11 +227,6 @@ class Run(RunFacts):
         if results.steps.frame["host"].nunique() > 1:
             return ()
         return outside_work(self.trace, results.source_map, results.coverage, results.steps.frame, results.is_averaged)
-
-    @cached_property
-    def tasks(self) -> TaskWork:
-        """What each task of a distributed training does."""
-        return task_work(self)
 
 
 def event_names(run: RunFacts, rows: Int64) -> tuple[str, ...]:

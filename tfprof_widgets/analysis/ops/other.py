@@ -59,6 +59,7 @@ COPIES = table(
     """,
     browser="*",
     file="copies",
+    of_hosts=lambda sums: sums.every["copies"],
 )
 
 HLO_OPS = table(
@@ -88,7 +89,8 @@ HLO_OPS = table(
     read="hlo_ops.frame",
 )
 
-TF_FUNCTIONS = table("""
+TF_FUNCTIONS = table(
+    """
     overview.tf_functions: a `tf.function` that was called
         function           text   its name
         compiler           text   `xla`, `other` or `mixed`, empty for eager calls alone
@@ -100,7 +102,9 @@ TF_FUNCTIONS = table("""
         self_time_ms       float  time of all its calls, without those of other functions inside
         expensive_time_ms  float  the part of traced and eager calls
         expensive_ratio    float  that as part of the whole
-""")
+    """,
+    of_hosts=lambda sums: merge_tf_functions(sums.every["tf_functions"]),
+)
 
 _DIRECTIONS = {
     SpanType.HOST_TO_DEVICE: "host to device",

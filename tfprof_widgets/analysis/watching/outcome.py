@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...trace.arrays import Float64
-from ...trace.capture_facts import COMPILED, PROFILED, VALIDATION, Event, Steps, WatchLog, trained
+from ...trace.capture_facts import PROFILED, VALIDATION, Event, Steps, WatchLog, trained
 from ..common import US_PER_MS
 from ..steps.steps import batch_words
-from .phases import WARM_UP_STEPS
-from .slow_steps import UNUSUAL, Rows
+from .pace import UNUSUAL, WARM_UP_STEPS
 
 _AT_ONCE = 2**20
 _LATEST = 1000
@@ -129,49 +127,43 @@ BIN_COLUMNS: tuple[str, ...] = (
 )
 """Of `StepBins.columns`, in this order."""
 P95 = 0.95
-REREAD_ROWS = 2**16
-"""So many rows are read again in one call, at least a bin: about 2 ms."""
-
 _SUMS = ("duration", "wait", "n_wait", "outside", "n_outside", "loss", "n_loss", "profiled")
 
 Floats = npt.NDArray[np.float64]
-Reread = Callable[[int, int], Steps]
 
 
 class StepBins:
     """The bins of one training; steps of validation and prediction are in none."""
 
-    def __init__(self, max_bins: int = 600, *, started_ns: int | None = None, reread: Reread | None = None) -> None:
+    def __init__(self, max_bins: int = 600, *, started_ns: int | None = None) -> None:
         self.started_ns = started_ns
         self.n_steps = 0
         """Of training."""
-        self.n_rows = 0
-        """Of any kind."""
         self.width = 1
         """Steps of a full bin."""
-        self._reread = reread
         self._most = max_bins
         self._sums = {name: np.zeros(max_bins) for name in _SUMS}
         self._min, self._max, self._p95 = (np.full(max_bins, value) for value in (np.inf, -np.inf, np.nan))
-        self._first_number, self._first_row = np.zeros(max_bins, np.int64), np.zeros(max_bins, np.int64)
-        self._first_ns = np.zeros(max_bins, np.int64)
-        self._waits_for_p95 = np.zeros(max_bins, np.bool_)
+        self._first_number, self._first_ns = np.zeros(max_bins, np.int64), np.zeros(max_bins, np.int64)
         self._open = np.empty(0, np.float32)
         """Durations of the steps in the last bin, which is not full."""
 
     def add(self, rows: Steps) -> None:
-        """Take the next steps, of any kind, and work on percentiles that are still to be found for a millisecond or two."""
-        self._take(rows)
-        self._find_some_p95()
-
-    def settle(self) -> None:
-        """Find all percentiles that can be."""
-        while self._find_some_p95():
-            pass
+        """Take the next steps, of any kind."""
+        rows = rows[trained(rows)]
+        if len(rows) and self.started_ns is None:
+            self.started_ns = int(rows["start_ns"][0])
+        while len(rows):
+            room = self._most * self.width - self.n_steps
+            if room == 0:
+                self._merge()
+                continue
+            self._fill(rows[:room])
+            rows = rows[room:]
 
     def columns(self) -> dict[str, Floats]:
         """One row a bin, in the order the steps came."""
-        n_bins = self._n_bins()
+        n_bins = -(-self.n_steps // self.width)
         first = np.arange(n_bins, dtype=np.float64) * self.width
         n = np.minimum(self.n_steps - first, self.width)
         sums = {name: values[:n_bins] for name, values in self._sums.items()}
@@ -188,24 +180,7 @@ class StepBins:
         )
         return dict(zip(BIN_COLUMNS, (np.asarray(values, np.float64) for values in found), strict=True))
 
-    def _n_bins(self) -> int:
-        return -(-self.n_steps // self.width)
-
-    def _take(self, rows: Steps) -> None:
-        places = self.n_rows + np.flatnonzero(trained(rows))
-        self.n_rows += len(rows)
-        rows = rows[places - (self.n_rows - len(rows))]
-        if len(rows) and self.started_ns is None:
-            self.started_ns = int(rows["start_ns"][0])
-        while len(rows):
-            room = self._most * self.width - self.n_steps
-            if room == 0:
-                self._merge()
-                continue
-            self._fill(rows[:room], places[:room])
-            rows, places = rows[room:], places[room:]
-
-    def _fill(self, rows: Steps, places: npt.NDArray[np.int64]) -> None:
+    def _fill(self, rows: Steps) -> None:
         """Put steps into the bins that have room for all of them."""
         bins = (self.n_steps + np.arange(len(rows))) // self.width
         starts = np.flatnonzero(np.diff(bins, prepend=-1))
@@ -213,7 +188,6 @@ class StepBins:
         hit, new, begun = bins[starts], bins[starts[is_new]], starts[is_new]
         self._first_number[new] = rows["number"][begun]
         self._first_ns[new] = rows["start_ns"][begun]
-        self._first_row[new] = places[begun]
         for name, values in _summed(rows).items():
             self._sums[name][hit] += np.add.reduceat(values, starts)
         duration = rows["duration_us"]
@@ -238,30 +212,10 @@ class StepBins:
         self._min[:half] = np.minimum(self._min[0::2], self._min[1::2])
         self._max[:half] = np.maximum(self._max[0::2], self._max[1::2])
         self._min[half:], self._max[half:] = np.inf, -np.inf
-        for first in (self._first_number, self._first_ns, self._first_row):
+        for first in (self._first_number, self._first_ns):
             first[:half] = first[0::2].copy()
-        self._p95[:] = np.nan
-        self._waits_for_p95[:half], self._waits_for_p95[half:] = self._reread is not None, False
+        self._p95[:half] = (self._p95[0::2] + self._p95[1::2]) / 2
         self.width *= 2
-
-    def _find_some_p95(self) -> bool:
-        """Read the last of the bins that wait again, as many as `REREAD_ROWS` hold; whether there were any."""
-        waiting = np.flatnonzero(self._waits_for_p95)
-        if self._reread is None or not len(waiting):
-            return False
-        last = int(waiting[-1])
-        first = max(last + 1 - max(REREAD_ROWS // self.width, 1), 0)
-        first = last - int(np.argmin(np.append(self._waits_for_p95[first : last + 1][::-1], False))) + 1
-        n_full = self.n_steps // self.width
-        end = int(self._first_row[last + 1]) if last + 1 < self._n_bins() else self.n_rows
-        self._waits_for_p95[first : last + 1] = False
-        rows = self._reread(int(self._first_row[first]), end)
-        durations = rows["duration_us"][trained(rows)]
-        n_bins = last + 1 - first
-        if last < n_full and len(durations) >= n_bins * self.width:
-            filled = durations[: n_bins * self.width].reshape(n_bins, self.width)
-            self._p95[first : last + 1] = np.quantile(filled, P95, axis=1)
-        return True
 
 
 def _summed(rows: Steps) -> dict[str, Floats]:
@@ -273,50 +227,3 @@ def _summed(rows: Steps) -> dict[str, Floats]:
         found[name], found[f"n_{name}"] = np.where(is_known, values, 0.0), is_known.astype(np.float64)
     found["profiled"] = (rows["flags"] & PROFILED != 0).astype(np.float64)
     return found
-
-
-KEPT = 64
-"""So many of the latest stay one by one; older ones are counted."""
-SLOW = 3.0
-"""One that takes less than so many times the usual is not worth a word."""
-
-
-class SlowTraced(NamedTuple):
-    n: int
-    first_number: int
-    latest: list[tuple[int, float]]
-    """Their numbers and ms."""
-    usual_ms: float
-    share: float
-    """Of the time, what they took longer than usual."""
-
-
-class TracedSteps:
-    """Collects them, in memory that does not grow."""
-
-    def __init__(self) -> None:
-        self._latest: deque[tuple[int, float]] = deque(maxlen=KEPT)
-        self._n_older, self._older_ms, self._first_older = 0, 0.0, 0
-        self.all_ms = 0.0
-        """Of all steps but the first, traced or not."""
-
-    def add(self, rows: Rows) -> None:
-        """Take the next steps of training."""
-        rows = rows[rows["ordinal"] > 0]  # what it traces is traced in any run
-        self.all_ms += float(rows["ms"].sum())
-        for number, ms in rows[["number", "ms"]][(rows["flags"] & COMPILED) != 0].tolist():
-            if len(self._latest) == KEPT:
-                old, old_ms = self._latest[0]
-                self._first_older = self._first_older if self._n_older else old
-                self._n_older, self._older_ms = self._n_older + 1, self._older_ms + old_ms
-            self._latest.append((number, ms))
-
-    def slow(self, usual_ms: float) -> SlowTraced | None:
-        """The figures of those that took much longer than usual; None where none did."""
-        latest = [one for one in self._latest if one[1] > SLOW * usual_ms]
-        if not latest:
-            return None
-        n = len(latest) + self._n_older
-        extra_ms = self._older_ms + sum(ms for _, ms in latest) - n * usual_ms
-        first = self._first_older if self._n_older else latest[0][0]
-        return SlowTraced(n, first, latest, usual_ms, extra_ms / self.all_ms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dis
 import inspect
 import re
 import sys
@@ -41,13 +42,19 @@ MAX_DEPTH = 1_000
 """Frames searched for the user's."""
 
 
+_Place = tuple[CodeType, int]
+
+
 class LineSampler:
-    """Samples the thread that makes it, between each `start()` and `stop()`. Keeps code objects, but no frames."""
+    """Samples the thread that makes it, and whether another one ran Python, between each `start()` and `stop()`. Keeps code
+    objects, but no frames."""
 
     def __init__(self, *, interval_s: float = INTERVAL_S) -> None:
         self._interval_s = interval_s
         self._target = threading.get_ident()
-        self._samples: list[tuple[int, CodeType, int]] = []
+        self._samples: list[tuple[int, _Place | None, _Place | None]] = []
+        self._at: dict[int, tuple[CodeType, int]] = {}
+        """By thread the instruction at which it was last."""
         self._stop = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -76,22 +83,19 @@ class LineSampler:
     def columns(self, frames: FrameTable) -> dict[str, list[Any]]:
         """The samples as columns; their frames are added to `frames`."""
         samples = list(self._samples)
-        rows = {
-            (code, line): frames.add(-1, code.co_filename, line, code.co_name)
-            for code, line in dict.fromkeys((code, line) for _, code, line in samples)
-        }
+        places = dict.fromkeys(place for _, *both in samples for place in both if place is not None)
+        rows = {(code, line): frames.add(-1, code.co_filename, line, code.co_name) for code, line in places}
         return {
             "time_ns": [time_ns for time_ns, *_ in samples],
-            "frame": [rows[code, line] for _, code, line in samples],
+            "frame": [rows[place] if place else -1 for _, place, _ in samples],
+            "other": [rows[place] if place else -1 for *_, place in samples],
         }
 
     def _run(self, stop: threading.Lock) -> None:
         interval_s, n_taken, busy_s = self._interval_s, 0, 0.0
         while len(self._samples) < MAX_SAMPLES and not stop.acquire(timeout=interval_s):
             began_s = time.perf_counter()
-            place = user_place(running_frames().get(self._target))
-            if place is not None:
-                self._samples.append((time.time_ns(), *place))
+            self._sample()
             n_taken += 1
             busy_s += time.perf_counter() - began_s
             if n_taken >= N_FIRST:
@@ -100,8 +104,32 @@ class LineSampler:
                 # more of a processor than it lasts.
                 interval_s = max(self._interval_s, min(time.thread_time(), busy_s) / n_taken / MAX_SHARE)
 
+    def _sample(self) -> None:
+        # Frames live no longer than this call: the tensors of the program's functions are their variables.
+        frames = running_frames()
+        place, other = user_place(frames.pop(self._target, None)), self._other(frames)
+        if place or other:
+            self._samples.append((time.time_ns(), place, other))
 
-def user_place(frame: FrameType | None) -> tuple[CodeType, int] | None:
+    def _other(self, frames: dict[int, FrameType]) -> _Place | None:
+        """Where another thread is in the user's code, if it runs Python; threads that wait or sleep do not."""
+        before, self._at = self._at, {thread: (frame.f_code, frame.f_lasti) for thread, frame in frames.items()}
+        for thread, frame in frames.items():
+            has_moved = before.get(thread, self._at[thread]) != self._at[thread]
+            place = user_place(frame) if has_moved or _gave_way(frame) else None
+            if place is not None:
+                return place
+        return None
+
+
+def _gave_way(frame: FrameType) -> bool:
+    """Whether a thread has let another one run, as Python does at the end of a turn of a loop and where a function begins."""
+    at = frame.f_lasti
+    name = dis.opname[frame.f_code.co_code[at]] if at >= 0 else ""
+    return "JUMP" in name or name == "RESUME"
+
+
+def user_place(frame: FrameType | None) -> _Place | None:
     """Code and line of the innermost frame of the user's; None where there is none."""
     for outer in islice(frames_outwards(frame), MAX_DEPTH):
         if is_user_file(outer.f_code.co_filename):

@@ -12,7 +12,7 @@ from tests.unit.analysis.advice.gpu_drawings import gpu_run, memory_event
 from tests.unit.analysis.advice.graph_causes import BUSY, GRAPH_CAUSES
 from tests.unit.analysis.advice.graph_drawings import graph_run
 from tests.unit.analysis.advice.outside_drawings import epochs, validation
-from tests.unit.analysis.advice.task_drawings import gpus, worker_and_servers
+from tests.unit.analysis.advice.task_drawings import gpus
 from tests.unit.analysis.advice.test_device_rules import (
     GIGABYTE,
     HALF,
@@ -21,12 +21,10 @@ from tests.unit.analysis.advice.test_device_rules import (
     SINGLE,
     VOLTA,
     attention_run,
-    bias_run,
 )
-from tests.unit.analysis.advice.test_host_rules import LOOPED, STEP_US, WORK, in_graph, run, sampled
+from tests.unit.analysis.advice.test_host_rules import IN_CALLS, LOOPED, STEP_US, WORK, in_graph, run, sampled
 from tests.unit.analysis.advice.test_input_rules import drawn
 from tests.unit.analysis.advice.test_iterator_rules import competing, refilled, remade
-from tests.unit.analysis.parity.vector_traces import tpu_steps
 from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import merge_traces
@@ -61,7 +59,8 @@ def _traced() -> Analysis:
 
 def _eager() -> Analysis:
     around = [("EagerExecute", start - 5, us + 10) for _, start, us in _EAGER]
-    return run(*around, *_EAGER, stats={"EagerExecute": {"is_func": 0}})
+    kernels = [("KernelAndDeviceOp::Run", start + 1, us - 2) for _, start, us in _EAGER]
+    return run(*around, *_EAGER, *kernels, stats={"EagerExecute": {"is_func": 0}})
 
 
 def _leak() -> Analysis:
@@ -92,6 +91,12 @@ CAUSES: dict[str, Callable[[], Analysis]] = {
         stats={"train_step": {"tf_function_call": "notTraced-nonXla"}},
     ),
     "a callback": _callback,
+    "another thread": lambda: run(
+        ("train_step", 1_000, 98_000),
+        ("net/Conv2D:Conv2D", 61_500, 36_000),
+        stats={"train_step": {"tf_function_call": "notTraced-nonXla"}},
+        source_map=sampled(*IN_CALLS, with_other=True),
+    ),
     "a hook of epochs": lambda: epochs(4),
     "an iterator in each step": remade,
     "input on the cores of the model": lambda: competing(9_000),
@@ -129,22 +134,12 @@ CAUSES: dict[str, Callable[[], Analysis]] = {
         launches=[("cuLaunchKernel", 85 + 100 * i, 9) for i in range(9)],
         op="adam/mul:Mul",
     ),
-    "a bias before a norm": lambda: bias_run("net/batch_norm/Mean:Mean"),
     "attention in parts": lambda: attention_run("softmax_warp_forward"),
     "free memory in pieces": lambda: gpu_run(
         [(HALF, 10, 980)], memory=[memory_event(10, 1, 12 * GIGABYTE, 12 * GIGABYTE, fragmentation=0.8)], **VOLTA
     ),
     "a leak": _leak,
-    "tensors of other tasks": lambda: worker_and_servers(wait_us=400),
-    "one parameter server does it all": lambda: worker_and_servers(server_us=(700, 100, 100)),
-    "a TPU that idles": lambda: Analysis(read_xspace(tpu_steps())),
     "a costly line": lambda: graph_run(replace(BUSY, type="Svd")),
     "a busy host": lambda: gpus(200),
-    "one of two GPUs": lambda: gpus(800, 100),
     "images turned around": lambda: gpu_run([("nchwToNhwcKernel<half>", 10, 290), (HALF, 300, 690)], **VOLTA),
-    "a norm in parts": lambda: gpu_run(
-        [("mean", 10, 290), ("root", 300, 290), (HALF, 600, 390)],
-        ops={"mean": "net/batch_norm/Mean:Mean", "root": "net/batch_norm/Rsqrt:Rsqrt"},
-        **VOLTA,
-    ),
 }

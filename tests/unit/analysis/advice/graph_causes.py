@@ -88,6 +88,7 @@ def eager_calls(n: int, us: float, start: float) -> list[tuple[str, float, float
         for one in (
             (f"EagerExecute{OF_OP}", start + i * us - 2, us / 2 + 4),
             (f"EagerLocalExecute: {('Mul', 'Sum')[i % 2]}", start + i * us, us / 2),
+            ("KernelAndDeviceOp::Run", start + i * us + 1, us / 2 - 2),
             ("KernelAndDeviceFunc::Run", start + i * us + 1, us / 2 - 2),
         )
     ]
@@ -145,7 +146,7 @@ GRAPH_CAUSES: dict[str, Callable[[], Analysis]] = {
     "eager_ops": lambda: graph_run(
         Op("net/Conv2D", "Conv2D", 4_000, [0]), python=[*calling(4_100), *eager_calls(40, 140, 4_200)]
     ),
-    "many_calls": lambda: graph_run(
+    "many calls": lambda: graph_run(
         Op("net/MatMul", "MatMul"),
         python=[
             one

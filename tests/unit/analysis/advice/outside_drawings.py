@@ -27,7 +27,9 @@ def source_map(moments_us: list[tuple[float, int]]) -> SourceMap:
     empty = empty_source_map()
     lines = sorted(FUNCTIONS)
     frames = [{"parent": -1, "file": 0, "line": one, "function": FUNCTIONS[one]} for one in lines]
-    samples = [{"time_ns": EPOCH_NS + round(us * 1e3), "frame": lines.index(one)} for us, one in moments_us]
+    samples = [
+        {"time_ns": EPOCH_NS + round(us * 1e3), "frame": lines.index(one), "other": -1} for us, one in moments_us
+    ]
     files = [{"file": "/home/me/train.py", "title": "train.py", "is_user": True, "text": TEXT}]
     return SourceMap(
         ops=empty.ops,

@@ -250,26 +250,6 @@ def test_kernels_of_fewer_blocks_than_multiprocessors_are_told() -> None:
     assert gpu_run([(HALF, 10, 980)], core_count=6, **VOLTA).advice == ()
 
 
-def bias_run(after: str) -> Analysis:
-    """A convolution with a bias, half of each step, and what follows it."""
-    kernels = ["conv", "bias", "after", "root", "grad"]
-    ops = {
-        "conv": "net/conv/Conv2D:Conv2D",
-        "bias": "net/conv/BiasAdd:BiasAdd",
-        "after": after,
-        "root": "net/batch_norm/Rsqrt:FusedBatchNormV3",
-        "grad": "gradient_tape/net/conv/BiasAdd/BiasAddGrad:BiasAddGrad",
-    }
-    return gpu_run([(name, 10 + 195 * i, 194.0) for i, name in enumerate(kernels)], ops=ops, **VOLTA)
-
-
-def test_a_bias_before_a_batch_normalisation_is_useless() -> None:
-    (advice,) = bias_run("net/batch_norm/Mean:Mean").advice
-    assert advice.rule == "useless_bias"
-    assert advice.gain_ratio == pytest.approx(0.39, abs=0.02)
-    assert bias_run("net/relu/Relu:Relu").advice == ()
-
-
 def attention_run(kernel: str) -> Analysis:
     """An attention whose softmax takes half of each step."""
     ops = {kernel: "net/attention/Softmax:Softmax", "scores": "net/attention/einsum/Einsum:Einsum"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.analysis.advice.drawn_causes import CAUSES
-from tests.unit.analysis.advice.selected import why_nothing_is_seen
+from tests.unit.analysis.advice.selected import why_gain_is_not_of_rows, why_nothing_is_seen
 from tfprof_widgets.analysis import RULES, Analysis, named, remark, why_it_does_not_run
 
 
@@ -24,6 +24,14 @@ def test_every_rule_has_something_to_say_on_one_of_the_drawings(drawn: dict[str,
 def test_the_view_that_is_named_shows_what_is_selected(cause: str, drawn: dict[str, Analysis]) -> None:
     for one in drawn[cause].advice:
         assert why_nothing_is_seen(drawn[cause], one) == "", one.rule
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_a_gain_is_the_time_of_the_rows_that_a_card_is_about_or_a_stated_part_of_it(
+    cause: str, drawn: dict[str, Analysis]
+) -> None:
+    for at, one in enumerate(drawn[cause].advice):
+        assert why_gain_is_not_of_rows(drawn[cause], at) == "", one.rule
 
 
 @pytest.mark.parametrize("cause", CAUSES)

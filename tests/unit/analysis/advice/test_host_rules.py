@@ -51,15 +51,21 @@ def only(results: Analysis) -> Advice:
 
 
 def sampled(
-    *moments_us: tuple[float, int], text: str = TEXT, function: str = "on_train_batch_end", caller: str = ""
+    *moments_us: tuple[float, int],
+    text: str = TEXT,
+    function: str = "on_train_batch_end",
+    caller: str = "",
+    with_other: bool = False,
 ) -> SourceMap:
-    """A map in which the user's thread was seen at lines of one file: `(time, line)`; with `caller` the caller of each."""
+    """A map in which the user's thread was seen at lines of one file: `(time, line)`; with `caller` the caller of each, and with
+    another thread that was seen each time at the first of these lines."""
     empty = empty_source_map()
     lines = sorted({at_line for _, at_line in moments_us})
     callers = [{"parent": -1, "file": 0, "line": 100, "function": caller}] if caller else []
     first = len(callers)
     frames = [*callers, *({"parent": first - 1, "file": 0, "line": one, "function": function} for one in lines)]
     samples = [{"time_ns": EPOCH_NS + round(us * 1e3), "frame": first + lines.index(one)} for us, one in moments_us]
+    samples = [one | {"other": first if with_other else -1} for one in samples]
     files = [{"file": "/home/me/train.py", "title": "train.py", "is_user": True, "text": text}]
     return SourceMap(
         ops=empty.ops,
@@ -150,6 +156,9 @@ def test_where_no_line_of_the_user_s_runs_between_the_batches_of_keras_no_hook_o
     assert "callback" not in str(advice.fix)
 
 
+IN_CALLS = tuple((i * STEP_US + at, 1) for i in range(10) for at in (20_000, 50_000, 80_000))
+
+
 @pytest.mark.parametrize("is_sampled", [True, False])
 def test_what_a_call_takes_before_its_first_op_is_no_time_between_batches(is_sampled: bool) -> None:
     """Of several hundred arguments, say, through which Python goes."""
@@ -158,12 +167,22 @@ def test_what_a_call_takes_before_its_first_op_is_no_time_between_batches(is_sam
         ("EagerExecute", 61_000, 37_000),
         ("net/dense/MatMul:MatMul", 61_500, 36_000),
     ]
-    seen = sampled(*((i * STEP_US + at, 1) for i in range(10) for at in (20_000, 50_000, 80_000)))
+    seen = sampled(*IN_CALLS)
     advice = only(run(*parts, stats=CALLS, source_map=seen if is_sampled else None))
     assert (advice.rule, advice.bound) == ("slow_call", "at most")
     assert advice.title == "Calling train_step takes 60.0 of 100 ms a step (60 %) before its first op runs."
     assert advice.gain_ratio == pytest.approx(0.6)
     assert "callback" not in str(advice.fix)
+
+
+def test_python_of_another_thread_that_runs_meanwhile_is_named() -> None:
+    parts = [("train_step", 1_000, 98_000), ("EagerExecute", 61_000, 37_000), ("net/Conv2D:Conv2D", 61_500, 36_000)]
+    seen = sampled(*IN_CALLS, text="total += 1\n", function="count", with_other=True)
+    advice = only(run(*parts, stats=CALLS, source_map=seen))
+    assert (advice.rule, advice.gain_ratio) == ("other_thread", pytest.approx(0.64))
+    assert "while another thread runs Python in count (train.py:1)" in advice.title
+    waits = sampled(*IN_CALLS, text="item = queue.get()\n", function="loop", with_other=True)
+    assert "other_thread" not in rules(run(LONG_OP, source_map=waits)), "the loop waits for what that thread makes"
 
 
 def test_a_small_tensor_that_waits_for_the_lock_is_no_large_copy() -> None:
@@ -376,7 +395,7 @@ def test_a_layer_that_runs_most_of_the_short_ops_is_named_and_fewer_calls_are_no
     short = [(f"net/times/MatMul_{i}:MatMul", 20 * i + 5, 5.0) for i in range(45)]
     advice = only(run(*called, *short, step_us=1_000, n_steps=40))
     assert advice.rule == "small_batch"
-    assert "on average, most of net/times, their scheduling" in advice.title
+    assert "on average, most of them in net/times, their scheduling" in advice.title
     assert "in one call" not in advice.fix.words
 
 

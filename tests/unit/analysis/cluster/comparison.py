@@ -14,9 +14,6 @@ from tfprof_widgets.analysis import Advice, Analysis, merge_hosts, summarize_hos
 from tfprof_widgets.read import open_traces
 from tfprof_widgets.trace import SourceMap, Trace, merge_traces, with_host
 
-OF_ONE_HOST = frozenset(("uneven_devices",))
-"""What is said of the devices of a host only: a profile of several read whole says nothing of it."""
-
 
 @dataclass(frozen=True)
 class Both:
@@ -67,4 +64,4 @@ def assert_fields(reduced: object, whole: object, names: Sequence[str]) -> None:
 
 def gains(advice: tuple[Advice, ...]) -> dict[str, float]:
     """What each rule says could be won, of several findings the most."""
-    return {one.rule: one.gain_ratio for one in reversed(advice) if one.rule not in OF_ONE_HOST}
+    return {one.rule: one.gain_ratio for one in reversed(advice)}

@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.analysis.advice.drawn_causes import CAUSES
 from tests.unit.analysis.advice.test_input_rules import drawn as waiting
-from tests.unit.analysis.cluster.comparison import OF_ONE_HOST, Both, copies, gains
+from tests.unit.analysis.cluster.comparison import Both, copies, gains
 from tests.unit.analysis.cluster.conftest import LATER_NS
 from tfprof_widgets.analysis import (
     MOST,
@@ -33,11 +33,10 @@ from tfprof_widgets.analysis import (
 )
 from tfprof_widgets.trace import host_names, merge_traces, of_host
 
-OF_TASKS = ("tensors of other tasks", "one parameter server does it all")
-"""Traces of TensorFlow's first profiler, in which tasks are hosts; those are never reduced."""
 OF_ONE_PROGRAM = (
     *(
         "a hook of epochs",
+        "another thread",
         "a large validation",
         "a buffer that is filled",
         "input on the cores of the model",
@@ -57,7 +56,7 @@ MORE_OF_THE_SAME = frozenset(
     )
 )
 """Another cause leads to the same advice, of the same stage of the input: only `make nightly` asks these."""
-USUAL = [cause for cause in CAUSES if cause not in {*OF_TASKS, *OF_ONE_PROGRAM, *MORE_OF_THE_SAME}]
+USUAL = [cause for cause in CAUSES if cause not in {*OF_ONE_PROGRAM, *MORE_OF_THE_SAME}]
 ON_ONE_HOST = [
     pytest.param(cause, marks=[pytest.mark.nightly] * (i % 3 > 0))
     for i, cause in enumerate(USUAL)
@@ -89,8 +88,7 @@ def test_rules_find_on_hosts_what_they_find_in_all_files_read_whole(cause: str) 
     assert gains(both.reduced.advice) == pytest.approx(gains(both.whole.advice), abs=0.01)
     assert both.reduced.advice_notices == ()
     if not {one.rule for one in both.whole.advice} & {*HELD}:
-        of_all = [one for one in both.reduced.advice if one.rule not in OF_ONE_HOST]
-        assert len(of_all) == len(both.whole.advice)
+        assert len(both.reduced.advice) == len(both.whole.advice)
 
 
 @pytest.mark.parametrize("cause", ON_ONE_HOST)
@@ -118,16 +116,15 @@ def test_hosts_count_by_the_time_of_their_steps() -> None:
     )
 
 
-def test_every_rule_is_asked_of_hosts_or_of_all_of_them_but_those_on_tasks_and_on_one_program() -> None:
+def test_every_rule_is_asked_of_hosts_or_of_all_of_them_but_those_on_one_program() -> None:
     asked = {one.name for one in RULES.values() if one.scope != "program"}
     assert set(RULES) - asked == {
-        "task_communication",
-        "uneven_tasks",
         "outside_steps",
         "validation",
         "shuffle_fill",
         "input_competes",
         "large_graph",
+        "other_thread",
     }
 
 

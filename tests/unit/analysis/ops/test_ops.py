@@ -178,7 +178,9 @@ def test_a_kernel_of_an_eager_op_is_charged_to_the_line_that_calls_it() -> None:
         event("cuLaunchKernel", 10, 5, correlation_id=U(7)),
     )
     whole = drawn(event("gemm", 50, 20, correlation_id=U(7)), host=host)
-    samples = pd.DataFrame({"time_ns": [EPOCH_NS + 10_000, EPOCH_NS + 20_000], "frame": [0, 0]}, dtype="int64")
+    samples = pd.DataFrame(
+        {"time_ns": [EPOCH_NS + 10_000, EPOCH_NS + 20_000], "frame": [0, 0], "other": -1}, dtype="int64"
+    )
     source_map = replace(
         empty_source_map(),
         frames=pd.DataFrame({"parent": [-1], "file": [0], "line": [3], "function": ["step"]}),

@@ -135,6 +135,7 @@ def device_spans(trace: Trace, *, copies_are_compute: bool) -> dict[int, list[Sp
     correlated = trace.has_stat("correlation_id")
     shape = trace.string_stat("shape")
     spans: dict[int, list[Span]] = {}
+    end_ps = trace.end_ps  # computed of all events each time
     for event in np.flatnonzero((group >= 0) & correlated).tolist():
         line = trace.lines[trace.line_id[event]]
         if not trace.planes[line.plane].is_device or line.is_derived:
@@ -145,7 +146,7 @@ def device_spans(trace: Trace, *, copies_are_compute: bool) -> dict[int, list[Sp
         priority = 150 if is_half else 140
         if name.startswith("Memcpy") and not copies_are_compute:
             priority = {"MemcpyH2D": 80, "MemcpyD2H": 130, "MemcpyD2D": 120}[name]
-        spans.setdefault(int(group[event]), []).append((int(trace.start_ps[event]), int(trace.end_ps[event]), priority))
+        spans.setdefault(int(group[event]), []).append((int(trace.start_ps[event]), int(end_ps[event]), priority))
     return spans
 
 

@@ -23,7 +23,7 @@ def mapped(*samples: tuple[float, int]) -> SourceMap:
         empty_source_map(),
         frames=pd.DataFrame({"parent": [-1, -1, -1], "file": [0, 0, 0], "line": [1, 2, 1], "function": ["f", "f", ""]}),
         files=pd.DataFrame({"file": ["a.py"], "title": ["a.py"], "is_user": [True], "text": [""]}),
-        samples=pd.DataFrame({"time_ns": times, "frame": [frame for _, frame in samples]}, dtype="int64"),
+        samples=pd.DataFrame({"time_ns": times, "frame": [frame for _, frame in samples], "other": -1}, dtype="int64"),
     )
 
 

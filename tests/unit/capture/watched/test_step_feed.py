@@ -12,36 +12,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.unit.capture.drawn_step import a_step
+from tests.unit.capture.drawn_step import a_step as step
 from tests.unit.capture.nvml_double import nvml
-from tfprof_widgets.capture import MAX_LOSSES, GpuReader, MachineRows, StepFeed, StepRecorder
+from tfprof_widgets.capture import MAX_LOSSES, GpuReader, MachineRows, StepRecorder
 from tfprof_widgets.capture import step_rows as module
 from tfprof_widgets.capture import step_rows as recorder_module
 from tfprof_widgets.trace import AFTER_WINDOW, COMPILED, EPOCH_BEGIN, OTHER, PROFILED, SAMPLE_COLUMNS, TRAIN, VALIDATION
 
 
-def step(number: int, **fields: Any) -> Any:
-    known = {
-        "start_ns": 10**18 + number * 5_000_000,
-        "number": number,
-        "n_batches": 1,
-        "name": "train",
-        "begins_epoch": False,
-        "computing_ns": 3_000_000,
-        "waited_ns": None,
-        "traced_us": None,
-        "iterator": None,
-        "thread_id": 7,
-        "begin_ns": 1,
-    }
-    return SimpleNamespace(**{**known, **fields})
-
-
-def fed(*steps: Any, phase: Any = "after") -> StepFeed:
-    feed = StepFeed(StepRecorder())
+def fed(*steps: Any) -> StepRecorder:
+    recorder = StepRecorder(is_watched=True)
     for one in steps:
-        feed.recorder.began(one)
-        feed.recorder.ended(one, 5_000_000, phase)
-    return feed
+        recorder.began(one)
+        recorder.ended(one)
+    return recorder
 
 
 def test_steps_come_once_in_order_with_their_times() -> None:
@@ -61,7 +46,7 @@ def test_what_a_step_is_of_is_told_by_the_name_of_its_marker() -> None:
 
 
 def test_a_step_in_a_window_is_profiled() -> None:
-    assert fed(step(0), phase="during").take()["flags"].tolist() == [PROFILED]
+    assert fed(step(0, phase="during")).take()["flags"].tolist() == [PROFILED]
 
 
 def test_a_step_in_which_a_function_was_traced_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,9 +57,9 @@ def test_a_step_in_which_a_function_was_traced_says_so(monkeypatch: pytest.Monke
 
 def test_a_loss_that_keras_told_belongs_to_the_last_batch_of_its_step() -> None:
     feed = fed(step(0, n_batches=4), step(4, n_batches=4))
-    feed.recorder.note_logs(3, {"loss": 0.5})
-    feed.recorder.note_logs(7, {"loss": float("nan")})
-    feed.recorder.note_logs(8, "no logs")
+    feed.note_logs(3, {"loss": 0.5})
+    feed.note_logs(7, {"loss": float("nan")})
+    feed.note_logs(8, "no logs")
     np.testing.assert_array_equal(feed.take()["loss"], np.array([0.5, np.nan], np.float32))
 
 
@@ -86,13 +71,13 @@ def test_losses_that_nobody_takes_are_not_kept_for_ever() -> None:
 
 
 def test_steps_that_run_while_a_window_is_read_are_marked() -> None:
-    feed = StepFeed(StepRecorder())
+    feed = StepRecorder(is_watched=True)
     with feed.disturbing():
         now_ns = time.time_ns()
         for one in (step(0, start_ns=now_ns - 10**10), step(1, start_ns=now_ns)):
-            feed.recorder.ended(one, 5_000_000, "after")
+            feed.ended(one)
         during = feed.take()
-    feed.recorder.ended(step(2, start_ns=now_ns + 10**10), 5_000_000, "after")
+    feed.ended(step(2, start_ns=now_ns + 10**10))
     assert during["flags"].tolist() == [0, AFTER_WINDOW]
     assert feed.take()["flags"].tolist() == [0]
 
@@ -110,23 +95,16 @@ def test_the_step_that_runs_is_known_until_it_ends() -> None:
     number, thread_id, age_ns = recorder.current or (0, 0, -1)
     assert (number, thread_id) == (3, 7)
     assert age_ns >= 0
-    recorder.ended(one, 5_000_000, "after")
+    recorder.ended(one)
     assert recorder.current is None
 
 
-def a_step(number: int) -> Any:
-    source = {"computing_ns": None, "waited_ns": None, "traced_us": None, "iterator": None}
-    return SimpleNamespace(
-        number=number, start_ns=0, n_batches=1, name="train", begins_epoch=False, thread_id=1, **source
-    )
-
-
 def test_each_step_is_taken_once_in_the_order_of_their_ends_however_the_threads_meet() -> None:
-    n_steps, recorder, got = 50_000, StepRecorder(), []
+    n_steps, recorder, got = 50_000, StepRecorder(is_watched=True), []
 
     def train() -> None:
         for i in range(n_steps):
-            recorder.ended(a_step(i), 1, "before")
+            recorder.ended(a_step(i))
 
     before_s = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -134,26 +112,26 @@ def test_each_step_is_taken_once_in_the_order_of_their_ends_however_the_threads_
         training = threading.Thread(target=train)
         training.start()
         while training.is_alive():
-            got += recorder.take()
+            got += recorder.take()["number"].tolist()
         training.join()
     finally:
         sys.setswitchinterval(before_s)
-    got += recorder.take()
-    assert [row.number for row in got] == list(range(n_steps))
+    got += recorder.take()["number"].tolist()
+    assert got == list(range(n_steps))
     assert recorder.n_waiting == 0
 
 
 def test_steps_that_nobody_takes_cost_no_more_than_some_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_WAITING", 10)
-    recorder = StepRecorder()
+    recorder = StepRecorder(is_watched=True)
     for i in range(25):
-        recorder.ended(a_step(i), 1, "before")
-    assert [row.number for row in recorder.take()] == list(range(10))
-    recorder.ended(a_step(25), 1, "before")
-    assert [row.number for row in recorder.take()] == [25]
+        recorder.ended(a_step(i))
+    assert recorder.take()["number"].tolist() == list(range(10))
+    recorder.ended(a_step(25))
+    assert recorder.take()["number"].tolist() == [25]
 
 
-@pytest.mark.parametrize(("took_us", "read_ms"), [(20, [0, 25, 51, 1000]), (40, [0, 51, 1000]), (500, [0, 1000])])
+@pytest.mark.parametrize(("took_us", "read_ms"), [(5, [0, 25, 51, 1000]), (8, [0, 51, 1000]), (100, [0, 1000])])
 def test_memory_is_read_between_steps_but_more_rarely_where_that_takes_long(
     monkeypatch: pytest.MonkeyPatch, took_us: int, read_ms: list[int]
 ) -> None:
@@ -161,7 +139,7 @@ def test_memory_is_read_between_steps_but_more_rarely_where_that_takes_long(
     monkeypatch.setattr(module, "time", SimpleNamespace(thread_time_ns=lambda: next(took_ns)))
     recorder = StepRecorder(lambda: {"rss_bytes": 1.0})
     for at_ms in (0, 10, 25, 30, 51, 1000):
-        recorder.began(SimpleNamespace(start_ns=10**18 + at_ms * 10**6))  # type: ignore[arg-type]
+        recorder.began(step(0, start_ns=10**18 + at_ms * 10**6))
     assert recorder.take_memory() == [(10**18 + ms * 10**6, {"rss_bytes": 1.0}) for ms in read_ms]
     assert recorder.take_memory() == []
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfprof_widgets.capture import ElementSource, Gaps, StepRow, Waits, step_rows
+from tests.unit.capture.drawn_step import a_step
+from tfprof_widgets.capture import Gaps, Waits, step_rows
 
 
 class Iterator:
@@ -32,9 +33,18 @@ def row(
     n_batches: int = 1,
     waited_ns: int | None = None,
     traced_us: tuple[int, int] | None = (TRACED_US, TRACED_US),
-) -> StepRow:
-    source = None if iterator is None else ElementSource(weakref.ref(iterator), number * n_batches)
-    return StepRow(0, int(ms * 1e6), number, n_batches, "train", False, False, None, waited_ns, traced_us, source)
+) -> Any:
+    since_us, until_us = traced_us or (None, None)
+    return a_step(
+        number,
+        elapsed_ns=int(ms * 1e6),
+        n_batches=n_batches,
+        waited_ns=waited_ns,
+        traced_us=since_us,
+        until_us=until_us,
+        iterator=None if iterator is None else weakref.ref(iterator),
+        first_element=number * n_batches,
+    )
 
 
 def told(monkeypatch: pytest.MonkeyPatch, n_elements: int, *gaps_ms: float) -> None:

@@ -1,4 +1,4 @@
-"""WindowPlan: steps are profiled when somebody asks, when something is wrong and as often as was said, and not more."""
+"""OddPolicy: steps are profiled when somebody asks, when something is wrong and as often as was said, and not more."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ from typing import Any
 
 import pytest
 
-from tfprof_widgets.capture import WindowPlan, step_rows
+from tfprof_widgets.capture import OddPolicy, selection
 
 
-def profiled(plan: WindowPlan, numbers: range) -> list[int]:
-    return [number for number in numbers if plan(number)]
+def profiled(plan: OddPolicy, numbers: range) -> list[int]:
+    found, is_open = [], False
+    for number in numbers:
+        is_open = (is_open and plan.continues(number)) or plan.opens(number)
+        found += [number] if is_open else []
+    return found
 
 
 def test_without_a_wish_no_step_is_profiled() -> None:
-    assert profiled(WindowPlan(), range(1000)) == []
+    assert profiled(OddPolicy(), range(1000)) == []
 
 
 def test_who_asks_gets_the_next_steps_and_no_others() -> None:
-    plan = WindowPlan()
+    plan = OddPolicy()
     assert profiled(plan, range(10)) == []
     plan.ask(3, "asked for")
     assert profiled(plan, range(10, 30)) == [10, 11, 12]
@@ -26,13 +30,13 @@ def test_who_asks_gets_the_next_steps_and_no_others() -> None:
 
 
 def test_a_suggestion_for_a_later_step_waits_for_it() -> None:
-    plan = WindowPlan(n_steps=2)
+    plan = OddPolicy(n_steps=2)
     assert plan.suggest("every 500 steps", known_as="0", at=500)
     assert profiled(plan, range(490, 510)) == [500, 501]
 
 
 def test_a_wish_that_comes_too_late_for_its_step_waits_for_the_next() -> None:
-    plan = WindowPlan(n_steps=2)
+    plan = OddPolicy(n_steps=2)
     assert profiled(plan, range(501)) == []
     assert plan.suggest("every 500 steps", known_as="0", at=500)
     assert profiled(plan, range(501, 700)) == []
@@ -41,12 +45,12 @@ def test_a_wish_that_comes_too_late_for_its_step_waits_for_the_next() -> None:
 
 
 def test_every_so_many_steps_a_window_opens_but_not_at_the_first_step() -> None:
-    plan = WindowPlan(every=100, n_steps=2)
+    plan = OddPolicy(every=100, n_steps=2)
     assert profiled(plan, range(301)) == [100, 101, 200, 201, 300]
 
 
 def test_windows_that_nobody_asked_for_are_so_many_at_most_and_others_are_not_counted() -> None:
-    plan = WindowPlan(every=10, n_steps=1, max_windows=2)
+    plan = OddPolicy(every=10, n_steps=1, max_windows=2)
     assert profiled(plan, range(100)) == [10, 20]
     assert not plan.suggest("slow", known_as="0")
     plan.ask(1, "asked for")
@@ -56,8 +60,8 @@ def test_windows_that_nobody_asked_for_are_so_many_at_most_and_others_are_not_co
 
 def test_after_a_window_none_opens_by_itself_for_a_multiple_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(step_rows.time, "monotonic", lambda: now[0])
-    plan = WindowPlan(every_seconds=1.0, n_steps=1)
+    monkeypatch.setattr(selection.time, "monotonic", lambda: now[0])
+    plan = OddPolicy(every_seconds=1.0, n_steps=1)
     plan.rest_after(0.5)
     now[0] = 9.0
     assert not plan.suggest("slow", known_as="0")
@@ -67,7 +71,7 @@ def test_after_a_window_none_opens_by_itself_for_a_multiple_of_its_time(monkeypa
 
 
 def test_what_is_odd_at_the_same_time_shares_a_window_and_none_follows_at_once() -> None:
-    plan = WindowPlan(n_steps=3)
+    plan = OddPolicy(n_steps=3)
     plan.suggest("slow", known_as="0")
     plan.suggest("memory grows", known_as="1")
     assert profiled(plan, range(2)) == [0, 1]
@@ -81,7 +85,7 @@ def test_what_is_odd_at_the_same_time_shares_a_window_and_none_follows_at_once()
 
 
 def test_a_suggestion_takes_the_place_of_the_one_before_and_is_tried_a_few_times_only() -> None:
-    plan = WindowPlan(n_steps=1)
+    plan = OddPolicy(n_steps=1)
     for _ in range(2):
         plan.suggest("slow", known_as="0", at=10)
         plan.suggest("slow", known_as="0", at=20)
@@ -89,12 +93,12 @@ def test_a_suggestion_takes_the_place_of_the_one_before_and_is_tried_a_few_times
     for at in (40, 60, 80):
         plan.suggest("slow", known_as="0", at=at)
         profiled(plan, range(at - 10, at + 10))
-    assert plan.n_own == step_rows.MAX_TRIES
+    assert plan.n_own == selection.MAX_TRIES
     assert plan.suggest("another", known_as="1")
 
 
 def test_a_loop_that_numbers_its_steps_anew_is_not_profiled_for_ever() -> None:
-    plan = WindowPlan(n_steps=5)
+    plan = OddPolicy(n_steps=5)
     plan.ask(5, "asked for")
     assert profiled(plan, range(98, 100)) == [98, 99]  # the epoch ends there
     assert profiled(plan, range(200)) == []
@@ -106,8 +110,8 @@ def test_a_loop_that_numbers_its_steps_anew_is_not_profiled_for_ever() -> None:
 )
 def test_what_is_no_plan_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises((TypeError, ValueError), match="give a"):
-        WindowPlan(**wrong)
+        OddPolicy(**wrong)
 
 
 def test_no_window_opens_by_itself_where_none_is_wanted() -> None:
-    assert not WindowPlan(max_windows=0).suggest("slow", known_as="0")
+    assert not OddPolicy(max_windows=0).suggest("slow", known_as="0")
