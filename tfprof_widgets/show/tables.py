@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import repeat
@@ -35,7 +34,7 @@ MAX_CHARACTERS = 1000
 
 
 _PART_CHARACTERS = 2**18
-"""Of JSON: of the first part, which comes with the first picture, some 64 KB, and some 4,000 names whose families are found."""
+"""Of the first part, which comes with the first picture, some 64 KB, and some 4,000 names whose families are found."""
 
 
 class Names:
@@ -120,8 +119,8 @@ class Names:
 
     @cached_property
     def _edges(self) -> list[int]:
-        lengths = [len(json.dumps(text)) + 1 for text in self.texts(0, self.n_rows)]
-        part = np.cumsum(lengths, dtype=np.int64) // _PART_CHARACTERS
+        lengths = np.fromiter(map(len, self.texts(0, self.n_rows)), np.int64)
+        part = np.cumsum(lengths + 3) // _PART_CHARACTERS
         return [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), self.n_rows]
 
     @property
