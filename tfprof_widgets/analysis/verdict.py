@@ -180,7 +180,7 @@ _COMPUTE_VIEWS = {
 }
 SAYS_WHY_NOTHING_RUNS = frozenset(
     (
-        *("host_callback", "slow_call", "device_idle", "small_batch", "eager_hot_loop", "retracing"),
+        *("host_callback", "slow_call", "small_batch", "eager_hot_loop", "retracing"),
         *("checkpoint_stall", "idle_border", "unfused_optimizer", "launch_bound"),
     )
 )

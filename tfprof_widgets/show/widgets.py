@@ -245,13 +245,14 @@ def _close(widget: ipywidgets.Widget) -> None:
 def open_again(data: Data) -> None:
     """Open the widgets of a profile where they were closed, under their names."""
     scripts = {
-        one.model_id: one for view in _views.get(data, ()) for one in shared_by(view) if isinstance(one, Library)
+        id(one): one for view in _views.get(data, ()) for one in shared_by(view) if isinstance(one, Library)
     }
     for widget in (*scripts.values(), *family(data)):
         if not is_open(widget):
             widget.__dict__.pop("_repr_mimebundle_", None)  # `close` hides the method behind None
-            name, widget.comm = widget.model_id, None
-            widget._model_id = name
+            if widget.comm is not None:  # closed by its front end alone
+                name, widget.comm = widget.model_id, None
+                widget._model_id = name
             widget.open()
             widget._call_widget_constructed(widget)  # upon which marimo shows it
 

@@ -155,6 +155,7 @@ def built(request: pytest.FixtureRequest) -> dict[str, Any]:
     return run_scenario(BUILDS.replace("MARKED", str(request.param))) | {"is_marked": request.param}
 
 
+@pytest.mark.nightly
 @pytest.mark.tensorflow
 def test_tracing_a_large_function_does_not_end_a_capture(built: dict[str, Any]) -> None:
     traced = built["traced"]
@@ -163,6 +164,7 @@ def test_tracing_a_large_function_does_not_end_a_capture(built: dict[str, Any]) 
     assert traced["n_bytes"] < 1_000_000, "the bound was not met indeed"
 
 
+@pytest.mark.nightly
 @pytest.mark.tensorflow
 def test_compiling_by_xla_does_not_end_a_capture(built: dict[str, Any]) -> None:
     compiled = built["compiled"]
@@ -172,6 +174,7 @@ def test_compiling_by_xla_does_not_end_a_capture(built: dict[str, Any]) -> None:
     assert compiled["windows"] == 1 or (not built["is_marked"] and compiled["windows"] == 2), compiled
 
 
+@pytest.mark.nightly
 @pytest.mark.tensorflow
 def test_a_bound_that_was_met_in_vain_lets_the_capture_go_on_up_to_its_failure() -> None:
     out = run_scenario(

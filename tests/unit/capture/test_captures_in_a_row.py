@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.capture.scenario import run_scenario
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")

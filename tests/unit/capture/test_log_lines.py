@@ -222,11 +222,13 @@ log_lines._is_in_kernel = is_in_kernel
     return done.stderr.split("@@")[1:]
 
 
+@pytest.mark.nightly
 @pytest.mark.tensorflow
 def test_all_that_tensorflow_logs_of_a_session_is_known(logged: list[str]) -> None:
     assert logged[:2] == ["between "] * 2
 
 
+@pytest.mark.nightly
 @pytest.mark.tensorflow
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no terminals here")
 def test_a_script_logs_nothing_of_a_session_and_loses_no_line_of_its_own(logged: list[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.warm_process import ROOT
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.nightly]
 
 SMALLEST_TOLD = 256 * 2**10
 """What oneDNN's allocator passes on to the one that reports, `kSmallAllocationsThreshold` of mkl_cpu_allocator.h."""

@@ -58,9 +58,9 @@ class Claims:
         """For each averaged step what advice is about already, with all waiting for data, whether a card says so or not."""
         return self._by_step(self._averaged, (self._owner >= 0) | (self.rows.category == CATEGORIES.index("input")))
 
-    def free(self, rule: str, spans: Spans, *, is_outside: bool) -> tuple[Float64, Claim]:
-        """What of each averaged step lies in some spans, or outside of them, in a rule's categories and with no advice yet."""
-        claim = Claim(spans=spans, is_outside=is_outside, n_before=int(self._owner.max(initial=-1)) + 1)
+    def free(self, rule: str, claim: Claim) -> tuple[Float64, Claim]:
+        """What of each averaged step an advice of a rule is about that no other is about yet, and the claim to just that."""
+        claim = replace(claim, n_before=int(self._owner.max(initial=-1)) + 1)
         before = self.rows, self._origin, self._owner
         ms = self._by_step(self._averaged, self._chosen(RULES[rule], claim))
         self.rows, self._origin, self._owner = before  # nothing is cut for what may not be said

@@ -23,24 +23,6 @@ if TYPE_CHECKING:
     from .run import Run
 
 
-@rule("Keep the device busy between ops", level=LAST, claims=IDLE)
-def device_idle(run: Run) -> Iterator[Advice]:
-    """Neither the device nor the host runs anything, and no other rule says why; gain: the share of such time in the steps."""
-    steps = run.steps
-    idle = steps.part("idle", steps.ms("other"))
-    if not steps.has_device or idle.ratio < MEDIUM_GAIN or (run.is_keras_loop and run.takes_several):
-        return
-    yield advise(
-        "device_idle",
-        f"The {steps.device} idles and no op runs in {idle}.",
-        evidence=idle.evidence,
-        fix=(several_in_one_call(run) if run.is_keras_loop else None)
-        or Fix("Put the whole step into one tf.function, so that the device never waits for Python."),
-        selection=steps.stretch(steps.category_ms("other"), "other", view="timeline"),
-        gain_ratio=idle.ratio,
-    )
-
-
 @rule(
     "Copy less to the device, or earlier",
     claims=("copy_to_device", "input"),

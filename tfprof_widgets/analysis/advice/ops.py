@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...trace.arrays import Bool, Int64
+from ...trace.arrays import Bool
 from ...trace.source_map import parse_shapes
 from ..card import (
     COMPUTE,
@@ -28,7 +28,7 @@ from ..card import (
     place_of,
     rule,
 )
-from ..common import PS_PER_MS, US_PER_MS, Stretches, amount, number, percent, plural
+from ..common import PS_PER_MS, amount, number, percent, plural
 from ..grouping import ComputeUnit
 from ..layers.scopes import FUNCTIONS, OPS, without_number
 from ..ops.kernels import is_eligible_type
@@ -39,10 +39,8 @@ from .loops import user_frames
 from .run import compiled
 
 if TYPE_CHECKING:
-    from ...trace.arrays import Int32
     from ...trace.source_map import SourceMap
     from .causes import TracedOps
-    from .facts import StepPart
     from .run import Run
 
 
@@ -63,9 +61,7 @@ def layout_conversion(run: Run) -> Iterator[Advice]:
     if not steps.has_device or kernels.empty:
         return
     chosen = _converts(kernels["name"].tolist()) | _converts(kernels["op_name"].tolist())
-    us = kernels["total_time_us"].to_numpy(np.float64)
-    share = float(us[chosen].sum() / us.sum()) if us.sum() else 0.0
-    part = steps.part("conversion", steps.ms("device_compute") * share)
+    part, claim = run.free("conversion", "layout_conversion", rows=run.computing.rows_of_kernels(chosen))
     if part.ratio < MEDIUM_GAIN:
         return
     yield advise(
@@ -83,7 +79,7 @@ def layout_conversion(run: Run) -> Iterator[Advice]:
             steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(kernels[chosen])
         ),
         gain_ratio=part.ratio,
-        claim=Claim(run.computing.rows_of_kernels(chosen)),
+        claim=claim,
     )
 
 
@@ -263,7 +259,7 @@ def _python_ops(run: Run) -> Iterator[Advice]:
         return
     # It runs on the host whatever the device is, and the device waits for it.
     host = chosen & ~run.results.op_shares.is_device
-    part = _part_on_host(run, "op", host)
+    part, claim = run.free("op", "inefficient_op", rows=run.computing.rows_of(host))
     if part.ratio < MEDIUM_GAIN:
         return
     names = costliest(run, host)
@@ -274,15 +270,8 @@ def _python_ops(run: Run) -> Iterator[Advice]:
         fix=Fix("Write it in ops of TensorFlow or keras.ops instead of tf.py_function or tf.numpy_function."),
         selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=names),
         gain_ratio=part.ratio,
-        claim=Claim(run.computing.rows_of(host)),
+        claim=claim,
     )
-
-
-def _part_on_host(run: Run, name: str, ops: Bool) -> StepPart:
-    """What some framework ops take of the mean step, whoever waits for them."""
-    whole_ms = float(run.results.steps.frame["step_time_ms"].sum())
-    spent_ms = float(run.results.op_sums.self_us[ops].sum()) / US_PER_MS
-    return run.steps.part(name, spent_ms / whole_ms * run.steps.mean_ms if whole_ms else 0.0)
 
 
 def _outside_layers(run: Run) -> Iterator[Advice]:
@@ -318,55 +307,38 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
 
 @rule("Move ops from the host to the device", claims=("host_compute", "copy_to_device", "output"))
 def host_fallback(run: Run) -> Iterator[Advice]:
-    """Ops of the step run on the CPU while the device waits; gain: the share of such time, with the copies that feed them."""
-    steps, occurrences = run.steps, run.facts.occurrences
-    if not steps.has_device:
+    """Ops of the step run on the CPU while the device waits; gain: the share of such time, with the copies back."""
+    steps, shares, rows = run.steps, run.results.op_shares, run.facts.attribution
+    if not steps.has_device or float(steps.wait_ms("host_compute").mean()) < MEDIUM_GAIN * steps.mean_ms:
         return
-    names = np.array(occurrences.name, np.object_)
-    on_device = set(names[occurrences.is_device].tolist())
-    is_ours = run.work.is_model & ~occurrences.is_device
-    is_ours &= np.array([name not in on_device for name in names.tolist()], np.bool_)
-    rows = np.flatnonzero(is_ours[occurrences.op] & (run.entry[occurrences.event] >= 0))
-    if not len(rows):
+    names = shares.name
+    on_device = {name for name, is_one in zip(names, shares.is_device.tolist(), strict=True) if is_one}
+    ours = ~shares.is_device & ~run.results.op_scopes.is_input & ~run.results.op_scopes.is_optimizer
+    ours &= np.array([name not in on_device for name in names], np.bool_)
+    is_op = rows.category == CATEGORIES.index("host_compute")
+    own = np.append(ours, False)[rows.op] & is_op
+    is_told = own & (steps.entry_of[rows.step] >= 0)
+    by_op = np.bincount(rows.op[is_told], rows.time_ps[is_told] / PS_PER_MS, len(names)) / max(len(steps), 1)
+    op_ms = float(by_op.sum())
+    part = steps.part("host", op_ms + float(steps.wait_ms("output").mean()))
+    if op_ms < MEDIUM_GAIN * steps.mean_ms or not op_ms:
         return
-    waited = _in_host_compute(run, rows)
-    by_op = np.zeros(len(occurrences.name), np.float64)
-    np.add.at(by_op, occurrences.op[rows], waited / PS_PER_MS)
-    host_ms = steps.wait_ms("host_compute")
-    op_ms = min(float(by_op.sum()) / len(steps), float(host_ms.mean()))
-    copies_ms = float(steps.wait_ms("output").mean())
-    gain = (op_ms + copies_ms) / steps.mean_ms
-    if op_ms / steps.mean_ms < MEDIUM_GAIN:
-        return
-    top = int(by_op.argmax())
-    order = [int(i) for i in np.argsort(-by_op, kind="stable")[:5] if by_op[i] > 0]
-    name = occurrences.name[top]
+    top, order = int(by_op.argmax()), np.argsort(-by_op, kind="stable")[:5]
     yield advise(
         "host_fallback",
-        f"{occurrences.type[top]} ({name.rpartition('/')[2]}) and what else runs on the CPU make the {steps.device} wait "
-        f"{number(op_ms)} of {number(steps.mean_ms)} ms a step ({percent(gain)} with the copies for it).",
-        evidence={
-            "host_op_ms": op_ms,
-            "output_ms": copies_ms,
-            "step_time_ms": steps.mean_ms,
-            "host_ratio": gain,
-            "op": name,
-            "op_type": occurrences.type[top],
-        },
-        fix=_on_device(run, int(run.results.op_shares.dominant[top])),
+        f"{shares.type[top]} ({names[top].rpartition('/')[2]}) and what else runs on the CPU make the {steps.device} wait "
+        f"{number(op_ms)} of {number(steps.mean_ms)} ms a step ({percent(part.ratio)} with the copies for it).",
+        evidence=part.evidence | {"host_op_ms": op_ms, "op": names[top], "op_type": shares.type[top]},
+        fix=_on_device(run, top),
         selection=steps.stretch(
-            host_ms, "host_compute", view="timeline", op_names=run.known(*(occurrences.name[i] for i in order))
+            steps.wait_ms("host_compute"),
+            "host_compute",
+            view="timeline",
+            op_names=run.known(*(names[i] for i in order.tolist() if by_op[i] > 0)),
         ),
-        gain_ratio=gain,
-        claim=Claim(_of_host(run, run.results.op_shares.dominant[is_ours])),
+        gain_ratio=part.ratio,
+        claim=Claim(own | ~is_op),
     )
-
-
-def _of_host(run: Run, ops: Int32) -> Bool:
-    """Which rows of `attribution` some framework ops have, or copies."""
-    rows = run.facts.attribution
-    found: Bool = np.isin(rows.op, ops) | (rows.category != CATEGORIES.index("host_compute"))
-    return found
 
 
 def _on_device(run: Run, op: int) -> Fix:
@@ -408,22 +380,6 @@ def _is_device(head: ast.With) -> bool:
         isinstance(one, ast.Call) and "device" in (getattr(one.func, "attr", ""), getattr(one.func, "id", ""))
         for one in calls
     )
-
-
-def _in_host_compute(run: Run, rows: Int64) -> Int64:
-    """Of each of some executions in steps how long, in ps, its own host computes while its device does not."""
-    steps, occurrences = run.steps, run.facts.occurrences
-    pieces = steps.wait_pieces[steps.wait_pieces["category"] == "host_compute"]
-    host = steps.frame["host"].to_numpy(object)
-    of_piece = host[np.searchsorted(steps.row, pieces["step"].to_numpy(np.int64))]
-    of_row = host[run.entry[occurrences.event[rows]]]
-    low, start = pieces["start_ps"].to_numpy(np.int64), occurrences.start_ps[rows]
-    high, end = low + pieces["duration_ps"].to_numpy(np.int64), start + occurrences.duration_ps[rows]
-    found = np.zeros(len(rows), np.int64)
-    for one in set(host.tolist()):  # one turn a host
-        own, mine = of_piece == one, of_row == one
-        found[mine] = Stretches.of(low[own], high[own]).within(start[mine], end[mine])
-    return found
 
 
 HALF = 0.5
@@ -571,7 +527,7 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
     made = traced.dtype[traced.dtype == "string"].index
     of_numbers = [row for row in made.tolist() if traced.dtype.get(traced.source(row, 0), "string") != "string"]
     chosen = np.isin(traced.row, [*of_numbers, *traced.readers(of_numbers)]) & ~run.results.op_scopes.is_input
-    part = _part_on_host(run, "text", chosen)
+    part, claim = run.free("text", "text_of_numbers", rows=run.computing.rows_of(chosen))
     if part.ratio < MEDIUM_GAIN:
         return
     names = costliest(run, chosen)
@@ -588,7 +544,7 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
         ),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
         gain_ratio=part.ratio,
-        claim=Claim(run.computing.rows_of(chosen)),
+        claim=claim,
     )
 
 

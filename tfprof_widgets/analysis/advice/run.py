@@ -86,9 +86,12 @@ class Run(RunFacts):
         """When some events of averaged steps ran."""
         return self.steps.spans(self.entry[events], self.trace.start_ps[events], self.trace.ends(events))
 
-    def free(self, name: str, rule: str, spans: Spans, *, is_outside: bool = False) -> tuple[StepPart, Claim]:
-        """What of the mean step lies in some spans, or outside of them, in the categories of a rule and with no advice yet."""
-        ms, claim = self.claims.free(rule, spans, is_outside=is_outside)
+    def free(
+        self, name: str, rule: str, spans: Spans | None = None, *, rows: Bool | None = None, is_outside: bool = False
+    ) -> tuple[StepPart, Claim]:
+        """What of the mean step is in a rule's categories and in some rows, or spans, or outside of these, with no advice on it
+        yet; and the claim to just that."""
+        ms, claim = self.claims.free(rule, Claim(rows, spans, is_outside))
         return self.steps.part(name, float(ms.mean())), claim
 
     @cached_property

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -113,12 +112,12 @@ class LineSampler:
             self._samples.append((time.time_ns(), place, other))
 
     def _other(self, frames: dict[int, FrameType]) -> _Place | None:
-        """Where a thread that the program began itself is in its code, if it runs Python; threads that wait or sleep do not."""
+        """Where another thread is in the user's code, if it runs Python; threads that wait or sleep do not."""
         before, self._at = self._at, {thread: (frame.f_code, frame.f_lasti) for thread, frame in frames.items()}
         for thread, frame in frames.items():
             has_moved = before.get(thread, self._at[thread]) != self._at[thread]
             place = user_place(frame) if has_moved or _gave_way(frame) else None
-            if place is not None and _is_begun_by_python(frame):
+            if place is not None:
                 return place
         return None
 
@@ -128,12 +127,6 @@ def _gave_way(frame: FrameType) -> bool:
     at = frame.f_lasti
     name = dis.opname[frame.f_code.co_code[at]] if at >= 0 else ""
     return "JUMP" in name or name == "RESUME"
-
-
-def _is_begun_by_python(frame: FrameType) -> bool:
-    """Whether a thread is one of `threading`, as those in which tf.data calls Python are not."""
-    outermost = deque(islice(frames_outwards(frame), MAX_DEPTH), maxlen=1)[0]
-    return outermost.f_code.co_name == "_bootstrap" and outermost.f_code.co_filename == threading.__file__
 
 
 def user_place(frame: FrameType | None) -> _Place | None:

@@ -25,7 +25,6 @@ from tests.unit.analysis.advice.test_device_rules import (
 from tests.unit.analysis.advice.test_host_rules import IN_CALLS, LOOPED, STEP_US, WORK, in_graph, run, sampled
 from tests.unit.analysis.advice.test_input_rules import drawn
 from tests.unit.analysis.advice.test_iterator_rules import competing, refilled, remade
-from tests.unit.analysis.parity.vector_traces import tpu_steps
 from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import merge_traces
@@ -140,7 +139,6 @@ CAUSES: dict[str, Callable[[], Analysis]] = {
         [(HALF, 10, 980)], memory=[memory_event(10, 1, 12 * GIGABYTE, 12 * GIGABYTE, fragmentation=0.8)], **VOLTA
     ),
     "a leak": _leak,
-    "a TPU that idles": lambda: Analysis(read_xspace(tpu_steps())),
     "a costly line": lambda: graph_run(replace(BUSY, type="Svd")),
     "a busy host": lambda: gpus(200),
     "images turned around": lambda: gpu_run([("nchwToNhwcKernel<half>", 10, 290), (HALF, 300, 690)], **VOLTA),

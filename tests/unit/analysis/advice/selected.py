@@ -11,7 +11,15 @@ OF_A_PART = frozenset(
         *("low_precision_unused", "tensor_core_unused", "double_precision", "half_precision", "few_threads"),
         *("many_passes", "few_blocks", "slow_sum", "unfused_attention", "inefficient_op"),
         *("unused_results", "flattened_features", "graph_loop", "unknown_size", "host_callback", "input_competes"),
-        *("input_bound", "h2d_bound", "idle_border", "launch_bound", "unfused_optimizer", "small_batch"),
+        *(
+            "input_bound",
+            "h2d_bound",
+            "host_fallback",
+            "idle_border",
+            "launch_bound",
+            "unfused_optimizer",
+            "small_batch",
+        ),
     )
 )
 """Rules whose fix leaves some of the time that it is about: section 16 of `docs/semantics.md` says how much."""

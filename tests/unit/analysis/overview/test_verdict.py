@@ -157,8 +157,7 @@ def test_a_part_that_advice_is_about_is_left_to_it(category: str) -> None:
     [
         ("host_fallback", {"host_compute": 0.3}),
         ("host_callback", {"dispatch": 0.3}),
-        ("device_idle", {"dispatch": 0.3}),
-        ("device_idle", {"other": 0.3}),
+        ("idle_border", {"other": 0.3}),
         ("idle_border", {"dispatch": 0.3}),
         ("eager_hot_loop", {"eager": {"host": 0.5, "device": 0.0}}),
         ("memory_fragmentation", {"memory": ("GPU_0_bfc is fragmented: at the peak 70 %.",)}),

@@ -12,7 +12,7 @@ from tfprof_widgets.analysis import EAGER_SEVERAL, EAGER_UNKNOWN, NOT_TRACED, UN
 from .model_programs import MODELS
 from .source_programs import results_of
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.nightly]
 
 
 @pytest.mark.parametrize("name", MODELS)
