@@ -10,7 +10,7 @@ from .analysis.tables import TableProperty
 from .display import WithoutWidgets, displayed, output_of, write_page
 from .errors import EmptyTraceError, TfProfError
 from .profiles import Profile
-from .show.front_end import EachSession, is_open
+from .show.front_end import EachSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,6 +74,11 @@ class ProfileDiff:
     _told: tuple[str, ...] = ()
     _profiles: tuple[Profile | None, Profile | None] = field(default=(None, None), repr=False)
     """The profiles with timelines; None where a run recorded nothing."""
+    _panel: EachSession[DiffPanel] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Note the cell whose widgets will be shown."""
+        object.__setattr__(self, "_panel", EachSession(self._make_panel))
 
     # ---- the whole runs ---------------------------------------------------------------------------------------------
 
@@ -163,7 +168,7 @@ class ProfileDiff:
         """The widget that shows it: verdict, step times, tables of what changed, and the timelines of both runs, linked."""
         panel = self._panel()
         self._timelines()
-        if not is_open(panel):  # closed, as a cell that showed it was run again
+        if panel.comm is None:  # closed, as a cell that showed it was run again
             from .show.widgets import open_again
 
             open_again(panel.data)
@@ -187,10 +192,6 @@ class ProfileDiff:
         """
         return write_page(path, self._page, embed=embed)
 
-    @cached_property
-    def _panel(self) -> EachSession[DiffPanel]:
-        return EachSession(self._make_panel)
-
     def _make_panel(self) -> DiffPanel:
         from .show.outputs import DiffPanel
         from .show.payload import diff_content
@@ -198,7 +199,8 @@ class ProfileDiff:
 
         first, second = (one.data.payload.names.cut if one is not None else str for one in self._timelines())
         content = diff_content(self._runs, titles=(self.a, self.b), notices=self.notices, cut=(first, second))
-        return DiffPanel(data=DiffData(content), timelines=self._timelines())
+        with self._panel.widgets():
+            return DiffPanel(data=DiffData(content), timelines=self._timelines())
 
     def _timelines(self) -> tuple[Timeline | None, Timeline | None]:
         """The timelines of both runs, opened again where they were closed."""

@@ -16,7 +16,6 @@ from .export.chrome import chrome_trace_in_pieces
 from .profiled_run import ProfiledRun
 from .show import widgets
 from .show.embedding import Amount, build_payload, embed
-from .show.front_end import is_open
 from .show.library import limits_of, views_js
 from .show.link import LinkModel
 from .show.page import dashboard_page
@@ -105,14 +104,20 @@ Reply = tuple[dict[str, Any], list[bytes]]
 class ProfileViews:
     """One widget of each kind, the same one however often it is asked for."""
 
-    def __init__(self, run: ProfiledRun, open_host: Callable[[Mapping[str, Any]], Reply]) -> None:
-        """`open_host` shows one host in full, as the page asks for."""
-        self._run, self._open_host = run, open_host
+    def __init__(
+        self,
+        run: ProfiledRun,
+        open_host: Callable[[Mapping[str, Any]], Reply],
+        widgets: Callable[[], contextlib.AbstractContextManager[None]],
+    ) -> None:
+        """`open_host` shows one host in full, as the page asks for; `widgets` is where they are made."""
+        self._run, self._open_host, self._widgets = run, open_host, widgets
         self._made: dict[type[View], View] = {}
 
     @cached_property
     def link(self) -> LinkModel:
-        return LinkModel(lambda: hosts_of(self._run.results.trace))
+        with self._widgets():
+            return LinkModel(lambda: hosts_of(self._run.results.trace))
 
     @cached_property
     def data(self) -> TraceData:
@@ -130,8 +135,9 @@ class ProfileViews:
         """The widget of a kind; the traits are set when it is made."""
         view = self._made.get(kind)
         if not isinstance(view, kind):
-            view = self._made[kind] = kind(link=self.link, data=self.data, **traits)
-        if not is_open(view):  # closed, as a cell that showed it was run again
+            with self._widgets():
+                view = self._made[kind] = kind(link=self.link, data=self.data, **traits)
+        if view.comm is None:  # closed, as a cell that showed it was run again
             open_again(self.data)
         return view
 

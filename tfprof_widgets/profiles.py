@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -108,6 +107,7 @@ class Profile:
     ) -> None:
         self.run = ProfiledRun(open_files, title=title, notices=notices, reduced=hosts)
         self._open_hosts: OrderedDict[str, Profile] = OrderedDict()
+        self._views_of = EachSession(self._make_views)
 
     @property
     def title(self) -> str:
@@ -393,15 +393,14 @@ class Profile:
 
     # ---- views: one widget of each kind, the same however often you ask for it ---------------------------------------
 
-    @cached_property
-    def _session_views(self) -> EachSession[ProfileViews]:
-        from .profile_views import ProfileViews
-
-        return EachSession(lambda: ProfileViews(self.run, self._show_host))
-
     @property
     def _views(self) -> ProfileViews:
-        return self._session_views()
+        return self._views_of()
+
+    def _make_views(self) -> ProfileViews:
+        from .profile_views import ProfileViews
+
+        return ProfileViews(self.run, self._show_host, self._views_of.widgets)
 
     @property
     def link(self) -> LinkModel:

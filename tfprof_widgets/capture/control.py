@@ -112,6 +112,25 @@ class WindowControl:
                 keeper.count_step(step.number, step.n_batches)
         return True
 
+    def succeed(self, step: OpenStep) -> OpenStep | None:
+        """End a step of one batch and begin the next, where no window is open nor wanted; None, and nothing is done, elsewhere.
+
+        It is what steps pay outside of windows, so it is in few functions, as a call of cold code costs 2 us.
+        """
+        keeper, policy = self.keeper, self.selection
+        is_quiet = policy is not None and not policy.is_awake and keeper.open_id is None and step.marker is None
+        if not is_quiet or step.n_opened != keeper.n_opened or step not in self.open_steps or self._is_over:
+            return None
+        step.elapsed_ns = time.perf_counter_ns() - step.begin_ns
+        step.phase = "after" if keeper.n_opened else "before"
+        self.open_steps.discard(step)
+        following = OpenStep(step.name, step.number + 1, 1, step.is_selectable, None, keeper.n_opened)
+        self.open_steps.add(following)
+        self.recorder.ended(step, following)
+        if step.is_selectable:
+            self.n_steps += 1
+        return following
+
     def after_step(self, step: OpenStep, next_number: int) -> None:
         """Close the window where a bound waits for the end of this step, or the next one is not selected."""
         window_id = self.keeper.open_id  # another one than that of its begin where a bound was met in vain meanwhile

@@ -105,6 +105,8 @@ class StepMarks:
         self._step: OpenStep | None = None
         self._is_computed = False
         self._is_announced_end = False
+        self._is_plain = False
+        """Whether the steps are one batch each, and computed by a function that is watched."""
         self._phases: list[_Phase] = []
         self._n_validated = 0
         self._ended_epoch: int | None = None
@@ -139,6 +141,18 @@ class StepMarks:
         if not self._phases:
             return
         phase = self._phases[-1]
+        if (
+            self._is_plain
+            and self._is_computed
+            and self._step is not None
+            and batch == phase.first_batch + 1 == phase.last_batch + 1
+        ):
+            following = self._taker.succeed(self._step)
+            if following is not None:
+                self._step = following
+                phase.first_batch = phase.last_batch = batch
+                self._is_computed = self._is_announced_end = False
+                return
         if self._ended_epoch is not None:
             self._go_on()
         if self._step is not None:
@@ -160,6 +174,7 @@ class StepMarks:
             self._step.marker.set_metadata(begun_ns=max(time.perf_counter_ns() - phase.begun_ns, 1))
         # A generator of unknown length ends when Keras has announced one batch too many.
         self._is_computed = self._is_announced_end = False
+        self._is_plain = phase.is_watched and not phase.is_inner and phase.last_batch == batch
         if not phase.is_watched and self._step is not None:
             self._is_computed = True
             self._step.confirm()

@@ -370,8 +370,15 @@ class SystemSampler:
     that came early the one's before. Of more than `max_samples` rows an even spread stays.
     """
 
-    def __init__(self, *, interval_s: float = 1 / DEFAULT_HZ, max_samples: int = MAX_SAMPLES) -> None:
-        self._interval_s = interval_s
+    def __init__(
+        self,
+        *,
+        interval_s: float = 1 / DEFAULT_HZ,
+        max_samples: int = MAX_SAMPLES,
+        also: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`also` is called after each sample, on its thread."""
+        self._interval_s, self._also = interval_s, also
         self._max_samples = max_samples
         self._columns: tuple[str, ...] = ()
         self._times: list[int] = []
@@ -454,6 +461,7 @@ class SystemSampler:
                 due_s = max(due_s + self._interval_s, time.monotonic() - self._interval_s)
                 is_last = self._stop.wait(max(0.0, due_s - time.monotonic()))
                 self._take(reader, gpus)
+                self._also()
         except Exception:  # one unreadable counter must not end the user's capture
             _logger.warning("the system can no longer be sampled", exc_info=True)
         finally:

@@ -38,6 +38,9 @@ class Wish:
 class WindowPolicy:
     """Decides, step by step, whether a window is to be open: neighbours share one, with `every_seconds` each step has its own."""
 
+    is_awake = True
+    """Whether it has to be asked before each step."""
+
     def __init__(
         self,
         rule: StepRule | None,
@@ -107,6 +110,7 @@ class OddPolicy(WindowPolicy):
         """Of the window that is open, or was the last one."""
         self._every, self._seconds = every, every_seconds
         self._is_idle = every is None and every_seconds is None
+        self.is_awake = not self._is_idle
         self._due_s = time.monotonic() + (every_seconds or 0.0)
         self._rests_until_s = 0.0
         self._wishes: list[Wish] = []
@@ -118,6 +122,7 @@ class OddPolicy(WindowPolicy):
         """Profile the next steps, on purpose."""
         with self._lock:
             self._wishes.insert(0, Wish(n_steps, why, is_own=False))
+            self.is_awake = True
 
     def suggest(self, why: str, *, known_as: str, at: int | None = None) -> bool:
         """Profile steps, from the next one or the number `at` on, unless there were windows enough; whether it will."""
@@ -126,6 +131,7 @@ class OddPolicy(WindowPolicy):
                 return False
             self._wishes = [wish for wish in self._wishes if wish.known_as != known_as]
             self._wishes.append(Wish(self.n_steps, why, at, known_as))
+            self.is_awake = True
             return True
 
     def rest_after(self, seconds: float) -> None:
@@ -134,8 +140,11 @@ class OddPolicy(WindowPolicy):
 
     def opens(self, number: int, n_batches: int = 1) -> bool:
         """Whether to begin a window with this step; called on the training thread."""
-        if self._end < 0 and self._is_idle and not self._wishes:  # as in nearly each step
-            return False
+        if self._end < 0 and self._is_idle:
+            with self._lock:
+                self.is_awake = bool(self._wishes)
+            if not self.is_awake:
+                return False
         if self.continues(number, n_batches):
             return True
         last, self._end = self._end, -1  # a loop may number its steps anew

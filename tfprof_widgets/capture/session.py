@@ -142,7 +142,7 @@ class Capture:
         self._end_if_over = end_if_over
         self._patch = patch
         rate_hz = self.options.sample_hz
-        self._sampler = SystemSampler(interval_s=1 / rate_hz) if rate_hz else None
+        self._sampler = SystemSampler(interval_s=1 / rate_hz, also=self.recorder.sort_in) if rate_hz else None
         self._control: WindowControl | None = None
         self._record: CaptureRecord | None = None
         self.program = CapturedProgram()
@@ -338,6 +338,16 @@ class Capture:
             step.confirm()
         return step
 
+    def succeed(self, step: OpenStep) -> OpenStep | None:
+        """End a step of one batch and begin the next at once; None where more is to be done, and nothing was."""
+        control = self._control
+        if control is None or self._on_window is None:  # what ran outside of windows is held, too
+            return None
+        following = control.succeed(step)
+        if following is not None and step.is_selectable:
+            self._numbers.next = following.number
+        return following
+
     def note_unrecorded(self, name: str) -> None:
         """Note that a Keras model ran of which the profiler records nothing, such as `Keras on JAX`."""
         self.program.unrecorded = name
@@ -406,6 +416,10 @@ class StepNotes:
         if is_certain:
             step.confirm()
         return step
+
+    def succeed(self, step: OpenStep) -> OpenStep | None:  # noqa: ARG002 -- as of a capture
+        """Do nothing: steps are begun and ended one by one."""
+        return None
 
     def note_unrecorded(self, name: str) -> None:
         """Do nothing, as steps of such a model have no marks."""

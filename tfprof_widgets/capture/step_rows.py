@@ -35,7 +35,8 @@ MAX_LOSSES = 10_000
 """Losses that wait for their steps to be taken."""
 MAX_STEPS = 100_000
 """Rows that a recorder keeps: half for the steps inside windows, half for the others."""
-MOST_LATEST = 512
+MOST_LATEST = 4_096
+"""Steps that wait for rows where no other thread makes them: then the one that trains does."""
 _AT_ONCE_NS = 50_000
 """What begins so soon after the end of a step begins with it: nothing was traced between."""
 _KINDS = ("train", "test", "test_predict", "")
@@ -94,24 +95,35 @@ class StepRecorder:
         self._current = step
         is_next = step.begin_ns - self._last_end_ns < _AT_ONCE_NS
         step.traced_us = self._last_traced_us if is_next else traced_us()
-        if self._read_memory is not None and step.start_ns >= self._memory_due_ns:
-            begin_ns = time.thread_time_ns()
-            if len(self._memory) < MAX_LOSSES:
-                self._memory.append((step.start_ns, self._read_memory()))
-            took_ns = time.thread_time_ns() - begin_ns
-            self._memory_due_ns = step.start_ns + max(MEMORY_NS, round(took_ns / MEMORY_SHARE))
+        if step.start_ns >= self._memory_due_ns:
+            self._look_at_memory(step.start_ns)
 
-    def ended(self, step: OpenStep) -> None:
-        """Add a step, whose row is made when it is taken."""
-        self._current = None
-        step.until_us = self._last_traced_us = traced_us()
+    def ended(self, step: OpenStep, following: OpenStep | None = None) -> None:
+        """Add a step, whose row is made when it is taken; `following` began as it ended."""
+        until_us = traced_us()
+        self._current = following
+        step.until_us = self._last_traced_us = until_us
         self._last_end_ns = step.begin_ns + step.elapsed_ns
         if step.elapsed_ns >= MEMORY_NS:
             self._memory_due_ns = 0
         if len(self._ended) < MAX_WAITING:
             self._ended.append(step)
+        if following is not None:
+            following.traced_us = until_us
+            if following.start_ns >= self._memory_due_ns:
+                self._look_at_memory(following.start_ns)
         if not self.is_watched and len(self._ended) >= MOST_LATEST:
             self.sort_in()
+
+    def _look_at_memory(self, now_ns: int) -> None:
+        if self._read_memory is None:
+            self._memory_due_ns = 2**63
+            return
+        begin_ns = time.thread_time_ns()
+        if len(self._memory) < MAX_LOSSES:
+            self._memory.append((now_ns, self._read_memory()))
+        took_ns = time.thread_time_ns() - begin_ns
+        self._memory_due_ns = now_ns + max(MEMORY_NS, round(took_ns / MEMORY_SHARE))
 
     def note_logs(self, number: int, logs: Any) -> None:
         """Add the loss of a step from Keras, on any thread."""

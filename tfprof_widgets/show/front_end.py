@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -79,6 +80,7 @@ class EachSession(Generic[Value]):
 
     def __init__(self, make: Callable[[], Value]) -> None:
         self._make, self._made = make, WeakKeyDictionary[object, Value]()
+        self._session, self._cell = _session_name(), getattr(_marimo(), "cell_id", None)
 
     def __call__(self) -> Value:
         owner = session() or self
@@ -86,7 +88,17 @@ class EachSession(Generic[Value]):
             self._made[owner] = self._make()
         return self._made[owner]
 
+    def widgets(self) -> AbstractContextManager[None]:
+        """Widgets made within it are of the cell that made this: marimo closes those of a cell when it runs again."""
+        context, is_own = _marimo(), _session_name() == self._session and self._cell is not None
+        return nullcontext() if context is None else context.with_cell_id(self._cell if is_own else "tfprof_widgets")
 
-def is_open(widget: Any) -> bool:
-    """Whether a front end has the widget; marimo closes its comm and no more when the cell that made it runs again."""
-    return widget.comm is not None and not getattr(widget.comm, "_closed", False)
+
+def _marimo() -> Any:
+    """What marimo knows of the running cell; None elsewhere."""
+    find = getattr(sys.modules.get("marimo._runtime.context"), "safe_get_context", None)
+    return find() if find is not None else None
+
+
+def _session_name() -> int:
+    return id(session())

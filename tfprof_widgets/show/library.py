@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary, WeakSet
 import ipywidgets
 import traitlets
 
-from .front_end import is_open, kernel_shell, open_widgets
+from .front_end import kernel_shell, open_widgets
 from .pack import as_text
 
 
@@ -61,14 +61,14 @@ class KeptOnce(ipywidgets.Widget):  # type: ignore[misc]
     def note_page(self) -> None:
         """Note that a page has the model, in the output of a cell that shows it: unless others do, its state need not."""
         self._n_without_page -= 1
-        if self._n_without_page == 0 and is_open(self):
+        if self._n_without_page == 0 and self.comm is not None:
             empty = {name: type(getattr(self, name))() for name in self.large}
             self._send({"method": "update", "state": empty, "buffer_paths": []})
             _left_out.add(self)
 
     def put_back(self) -> None:
         """Have the state hold everything again."""
-        if self in _left_out and is_open(self):
+        if self in _left_out and self.comm is not None:
             self.send_state(list(self.large))
         _left_out.discard(self)
 
@@ -173,7 +173,7 @@ def library_of(owner: object, name: str, script: Script) -> Library:
     """The shared model of this kernel, else of the owner; a new one when the last was closed or is of another version."""
     models = _models.setdefault(kernel_shell() or owner, {})
     model = models.get(name)
-    if model is None or not is_open(model) or model.version != script.version:
+    if model is None or model.comm is None or model.version != script.version:
         model = models[name] = Library(name=name, **script._asdict())
     return model
 

@@ -22,7 +22,7 @@ from ..analysis.graph.options import VIEWS, check_view
 from ..analysis.graph.options import TreeView as Structure
 from ..analysis.steps.categories import STEP_CATEGORIES
 from .embedding import Payload, embed
-from .front_end import is_open, kernel_shell, open_widgets
+from .front_end import kernel_shell, open_widgets
 from .library import (
     KeptOnce,
     Library,
@@ -243,18 +243,11 @@ def _close(widget: ipywidgets.Widget) -> None:
 
 
 def open_again(data: Data) -> None:
-    """Open the widgets of a profile where they were closed, under their names."""
-    scripts = {
-        id(one): one for view in _views.get(data, ()) for one in shared_by(view) if isinstance(one, Library)
-    }
-    for widget in (*scripts.values(), *family(data)):
-        if not is_open(widget):
+    """Open the widgets of a profile where they were closed."""
+    for widget in family(data):
+        if widget.comm is None:
             widget.__dict__.pop("_repr_mimebundle_", None)  # `close` hides the method behind None
-            if widget.comm is not None:  # closed by its front end alone
-                name, widget.comm = widget.model_id, None
-                widget._model_id = name
             widget.open()
-            widget._call_widget_constructed(widget)  # upon which marimo shows it
 
 
 def family(data: Data) -> list[ipywidgets.Widget]:

@@ -171,8 +171,7 @@ class Paces:
         rows = rows[left_out:]
         while len(rows):
             # In pieces: what is usual is looked at again between them.
-            n = self._take(rows[:64])
-            rows = rows[n:]
+            rows = rows[self._take(rows[: max(64, len(self._base) // 4)]) :]
 
     def _take(self, piece: Rows) -> int:
         """Take steps, up to the one at which a phase shows or has ended; how many."""

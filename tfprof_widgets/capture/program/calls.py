@@ -115,7 +115,7 @@ class LineSampler:
         """Where another thread is in the user's code, if it runs Python; threads that wait or sleep do not."""
         before, self._at = self._at, {thread: (frame.f_code, frame.f_lasti) for thread, frame in frames.items()}
         for thread, frame in frames.items():
-            has_moved = bool(before) and before.get(thread) != self._at[thread]
+            has_moved = before.get(thread, self._at[thread]) != self._at[thread]
             place = user_place(frame) if has_moved or _gave_way(frame) else None
             if place is not None:
                 return place
