@@ -127,7 +127,7 @@ class Spans(NamedTuple):
     """When each ends."""
 
     def and_also(self, other: Spans) -> Spans:
-        """These and others."""
+        """These and `other` ones."""
         return Spans(*(np.concatenate(both) for both in zip(self, other, strict=True)))
 
 
