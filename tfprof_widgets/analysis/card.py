@@ -127,7 +127,7 @@ class Spans(NamedTuple):
     """When each ends."""
 
     def and_also(self, other: Spans) -> Spans:
-        """These and others."""
+        """These and `other` ones."""
         return Spans(*(np.concatenate(both) for both in zip(self, other, strict=True)))
 
 
@@ -218,6 +218,7 @@ def advise(
     selection: Highlight,
     gain_ratio: float = 0.0,
     stage: str = "",
+    headline: str = "",
     claim: Claim = Claim(),
 ) -> Advice:
     """Make an advice: its severity follows from the gain, which is limited to [0, 1]."""
@@ -231,7 +232,7 @@ def advise(
         selection=selection,
         gain_ratio=gain,
         stage=stage,
-        headline=STAGES.get(stage) or ("" if known is None else known.headline),
+        headline=headline or STAGES.get(stage) or ("" if known is None else known.headline),
         share_of="step" if known is None else known.share_of,
         claim=claim,
     )

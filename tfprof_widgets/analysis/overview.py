@@ -84,7 +84,9 @@ class Overview:
     is_inferred: bool
     """Whether any step was found by what repeats, rather than marked."""
     breakdown: pd.DataFrame
-    """What an averaged step is made of, a row for each category of `Profile.steps`: the table `overview.breakdown`."""
+    """What an averaged step is made of, a row for each category: `category` (such as `input` for the column `input_ms` of
+    `Profile.steps`), `ms` (mean a step), `std_ms`, `ratio` (of the step time).
+    """
     limiter: str
     """The category that limits the steps, such as `input`; empty where there are none."""
     verdict: str
@@ -120,10 +122,14 @@ class Overview:
     """On a TPU the share of the time in which its cores did something else than wait for the host; NaN elsewhere."""
     top_ops: pd.DataFrame
     """The ops with the most self time within the averaged steps (the whole capture where there are none), of devices where
-    any ran ops, else of the CPU: the table `overview.top_ops`. Iterators that only wait for others are left out.
+    any ran ops, else of the CPU; iterators that only wait for others are left out. Columns: `name`, `type`, `device`,
+    `occurrences`, `self_time_ms`, `self_time_ms_per_step`, `self_time_ratio`.
     """
     tf_functions: pd.DataFrame
-    """What calls of `tf.function`s cost, a row for each function: the table `overview.tf_functions`."""
+    """What calls of `tf.function`s cost, a row for each function: `function`, `compiler`, `tracing_count`, `eager_calls`,
+    `concrete_calls`, `traced_calls`, `not_traced_calls`, `self_time_ms`, `expensive_time_ms` (of calls that traced or
+    ran as Python), `expensive_ratio`.
+    """
     findings: tuple[str, ...]
     """What else is wrong beside what limits the steps, a sentence each: memory that is nearly full or fragmented."""
     environment: Environment

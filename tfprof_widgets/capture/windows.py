@@ -219,14 +219,15 @@ def interrupts_put_off() -> Iterator[None]:
         handler(signal.SIGINT, None)
 
 
-_OF_FREE = f"{100 * MEMORY_SHARE:.0f} % of what was free"
+_OF_FREE = f"{100 * MEMORY_SHARE:.0f} % of the memory that was free"
 
 
 def memory_notice(held_bytes: float, most_bytes: float, n_steps: int) -> str:
-    """Say that a window ended for the memory that it took, and that the next one is shorter."""
+    """Say that a window ended for the memory that was taken meanwhile, and that the next one is shorter."""
     return (
-        f"A window ended after {n_steps:,} steps, as TensorFlow's profiler had taken {held_bytes / 2**30:.2g} GiB of memory: "
-        f'more than {most_bytes / 2**30:.2g} GiB, the bound. The next one is shorter; detail="low" records less of each step.'
+        f"A window ended after {n_steps:,} steps, as the process had grown by {held_bytes / 2**30:.2g} GiB meanwhile, which "
+        f"TensorFlow's profiler holds unless the program does: {most_bytes / 2**30:.2g} GiB was the bound. "
+        'The next one is shorter; detail="low" records less of each step.'
     )
 
 
@@ -234,7 +235,10 @@ def bound_text(kind: BoundKind, options: CaptureOptions, keeper: WindowKeeper, *
     """Say when and why a bound ended the capture: `after 2.0 s (max_seconds=2)`."""
     after = f"after {keeper.open_seconds:.1f} s"
     if kind == "memory":
-        return f"{after}, as TensorFlow's profiler had taken {held_bytes / 2**30:.2g} GiB of memory, {_OF_FREE}"
+        return (
+            f"{after}, as the process had grown by {held_bytes / 2**30:.2g} GiB meanwhile, which TensorFlow's profiler holds "
+            f"unless the program does: the bound is {_OF_FREE}"
+        )
     if kind == "seconds":
         default = ", the default" if options.max_seconds is None else ""
         return f"{after} (max_seconds={options.seconds_bound:g}{default})"

@@ -431,6 +431,7 @@ def step_overhead(run: Run) -> Iterator[Advice]:
         }
         | (line.evidence if line else {}),
         fix=_one_function(line) if is_many else fewer_calls(run),
+        headline="Make one function of the step" if is_many else "",
         selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
         gain_ratio=python.ratio,
         claim=claim,

@@ -106,6 +106,12 @@ class Machine:
         is_so = (rose >= _ROSE_MUCH_PCT) | ((rose >= _ROSE_PCT) & is_full)
         return bool(len(is_so)) and float(is_so.mean()) >= 0.3
 
+    def is_busier(self, span: Span) -> bool:
+        """Whether others took more of the machine in a span than in the minute before, not just cores that this process left."""
+        own, everything = self.around("process_cpu_pct", span), self.around("cpu_pct", span)
+        risen = everything[1] - everything[0]
+        return min(risen, risen - (own[1] - own[0]) / self.n_cores) >= _ROSE_PCT
+
     def is_throttled(self, span: Span) -> bool:
         """Whether the driver says that heat or power lowers the GPU's clock, and it is lower than before."""
         before, since = self.around("gpu_clock_mhz", span)
@@ -161,7 +167,9 @@ def phase_anomaly(phase: Phase, machine: Machine) -> Anomaly:
     what = _part_words(part, now, before)
     facts = [machine.words("gpu_pct", span)]
     kind, cause = "wait_grows" if part == "wait" else "slower", what
-    grew_by_itself = part in ("wait", "outside") and now.parts[part] > _BEYOND * before.ms
+    grew_by_itself = part in ("wait", "outside") and (
+        now.parts[part] > _BEYOND * before.ms or not machine.is_busier(span)
+    )
     if machine.is_busy_with_others(span) and not grew_by_itself:
         kind, cause = "slower", "the machine is busy with other processes"
         facts = [what, machine.words("cpu_pct", span), machine.words("process_cpu_pct", span)]

@@ -68,6 +68,7 @@ def test_the_cause_is_named_first_and_alone(rule: str) -> None:
     results = GRAPH_CAUSES[rule]()
     assert results.advice_notices == ()
     assert rules(results) == [{"many calls": "step_overhead"}.get(rule, rule)]
+    assert (results.advice[0].headline == "Make one function of the step") == (rule == "many calls")
     title, fix, gain = SAYS[rule]
     assert title in results.advice[0].title
     assert fix in str(results.advice[0].fix)

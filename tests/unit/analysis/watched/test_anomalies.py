@@ -14,7 +14,7 @@ import pytest
 from tests.unit.analysis.watched.drawn_runs import Run, healthy, show
 from tests.unit.analysis.watched.drawn_steps import STARTED_NS, steps
 from tfprof_widgets.analysis import BIN_COLUMNS, AnomalyFinder, StepBins
-from tfprof_widgets.trace import AFTER_WINDOW, COMPILED, EPOCH_BEGIN, PROFILED, VALIDATION, XLA_COMPILED
+from tfprof_widgets.trace import AFTER_WINDOW, COMPILED, EPOCH_BEGIN, PROFILED, SAMPLE_COLUMNS, VALIDATION, XLA_COMPILED
 
 N = 6000
 CALL_S = 0.02
@@ -363,3 +363,18 @@ def test_slow_steps_that_begin_a_phase_are_told_once() -> None:
     run = healthy(1, 1000)
     run.compute[500:] *= 5
     assert [one.kind for one in show(run).last] == ["slower"]
+
+
+def test_a_wait_in_which_others_take_the_cores_that_it_leaves_is_not_blamed_on_them() -> None:
+    finder = AnomalyFinder(n_cores=2)
+    run = healthy(1, 3000, ms=10)
+    run.wait[1500:] += 20
+    rows = run.rows()
+    samples = run.samples(rows)
+    is_late = samples[:, 0] > rows["start_ns"][1500]
+    samples[:, SAMPLE_COLUMNS.index("cpu_pct")] = 100
+    samples[:, SAMPLE_COLUMNS.index("process_cpu_pct")] = np.where(is_late, 30, 120)
+    for row in samples:
+        finder.add_samples(row)
+    finder.add_steps(rows)
+    assert [one.kind for one in finder.anomalies] == ["wait_grows"]
