@@ -54,7 +54,7 @@ def capped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page with a part of its events."""
     folder = tmp_path_factory.mktemp("capped")
     (folder / "large.xplane.pb").write_bytes(large_space())
-    return tfprof.load(folder / "large.xplane.pb").to_html(folder / "page.html", embed=300_000)
+    return tfprof.load(folder / "large.xplane.pb").to_html(folder / "page.html", embed=150_000)
 
 
 def test_a_capped_page_says_what_it_lacks_and_how_to_keep_all(tab: Page, capped: Path) -> None:

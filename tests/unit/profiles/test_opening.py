@@ -33,7 +33,7 @@ assert prof.text() and not {{"IPython", "ipywidgets", "bokeh", "ssl"}} & sys.mod
 assert list(prof.flows)
 for name in {VIEWS!r}.split():
     getattr(prof, name)()
-assert prof.timeline().data.payload.overview and prof.overview.verdict and prof.text()
+assert prof.timeline().data.payload.first and prof.overview.verdict and prof.text()
 prof.to_html(out / "page.html")
 prof.to_html(out / "full.html", embed="full")
 prof.to_csv(out / "tables")
