@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.unit.capture.drawn_step import a_step
 from tests.unit.capture.drawn_step import a_step as step
 from tests.unit.capture.nvml_double import nvml
 from tfprof_widgets.capture import MAX_LOSSES, GpuReader, MachineRows, StepRecorder
 from tfprof_widgets.capture import step_rows as module
-from tfprof_widgets.capture import step_rows as recorder_module
 from tfprof_widgets.trace import AFTER_WINDOW, COMPILED, EPOCH_BEGIN, OTHER, PROFILED, SAMPLE_COLUMNS, TRAIN, VALIDATION
 
 
@@ -51,7 +49,7 @@ def test_a_step_in_a_window_is_profiled() -> None:
 
 def test_a_step_in_which_a_function_was_traced_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = chain([0, 0, 0], repeat(900_000))
-    monkeypatch.setattr(recorder_module, "traced_us", lambda: next(counted))
+    monkeypatch.setattr(module, "traced_us", lambda: next(counted))
     assert fed(step(0), step(1, waited_ns=1_000_000), step(2)).take()["flags"].tolist() == [0, COMPILED, 0]
 
 
@@ -104,7 +102,7 @@ def test_each_step_is_taken_once_in_the_order_of_their_ends_however_the_threads_
 
     def train() -> None:
         for i in range(n_steps):
-            recorder.ended(a_step(i))
+            recorder.ended(step(i))
 
     before_s = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -125,9 +123,9 @@ def test_steps_that_nobody_takes_cost_no_more_than_some_memory(monkeypatch: pyte
     monkeypatch.setattr(module, "MAX_WAITING", 10)
     recorder = StepRecorder(is_watched=True)
     for i in range(25):
-        recorder.ended(a_step(i))
+        recorder.ended(step(i))
     assert recorder.take()["number"].tolist() == list(range(10))
-    recorder.ended(a_step(25))
+    recorder.ended(step(25))
     assert recorder.take()["number"].tolist() == [25]
 
 
