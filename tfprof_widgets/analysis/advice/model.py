@@ -108,13 +108,13 @@ def frozen_layers(run: Run) -> Iterator[Advice]:
         return
     variables = traced.source_map.variables
     reads = traced.source_map.details["variable"].isin(np.flatnonzero(variables["trainable"].astype(bool)))
-    learning = traced.source_map.details["op"][reads].unique().tolist()
+    changing = [*traced.source_map.details["op"][reads].unique(), *np.flatnonzero(traced.type.map(_is_drawn))]
     rows = traced.row.to_numpy()
     forward_only = _forward_only(run)[layers.op_entry] & (rows >= 0)
-    is_fixed = forward_only & ~np.isin(rows, [*learning, *traced.after(learning)])
+    is_fixed = forward_only & ~np.isin(rows, [*changing, *traced.after(changing)])
     before = traced.before(rows[is_fixed].tolist())
     ops = SpentOps(run.computing, "frozen", is_fixed | forward_only & np.isin(rows, before))
-    if ops.part.ratio < HIGH_GAIN or _draws(run, traced, [*before, *rows[ops.chosen].tolist()]):
+    if ops.part.ratio < HIGH_GAIN or _input_is_drawn(run):
         return
     names = layers.entries["layer"]
     own = [name for name in names.iloc[np.unique(layers.op_entry[ops.own])] if name in set(variables["layer"])]
@@ -165,11 +165,15 @@ def _forward_only(run: Run) -> Bool:
     return found
 
 
-def _draws(run: Run, traced: TracedOps, rows: list[int]) -> bool:
-    """Whether some ops, or those of the input, draw random numbers for more than an order."""
+def _is_drawn(kind: str) -> bool:
+    """Whether an op of this type draws random numbers for more than an order."""
+    return "Random" in kind and kind != "RandomShuffle"
+
+
+def _input_is_drawn(run: Run) -> bool:
+    """Whether the input draws random numbers for more than an order."""
     scopes = run.results.op_scopes
-    of_input = {kind for kind, is_one in zip(scopes.type, scopes.is_input.tolist(), strict=True) if is_one}
-    return any("Random" in kind for kind in {*traced.type.iloc[rows], *of_input} - {"RandomShuffle"})
+    return any(_is_drawn(kind) for kind, is_one in zip(scopes.type, scopes.is_input.tolist(), strict=True) if is_one)
 
 
 _GATHERS = ("GatherV2", "ResourceGather", "GatherNd", "ResourceGatherNd", "Gather")

@@ -270,6 +270,12 @@ def test_layers_that_make_something_else_each_time_or_pass_gradients_on_are_not_
     assert "frozen_layers" not in rules(frozen(*ops))
 
 
+def test_random_numbers_of_a_layer_behind_frozen_ones_change_nothing_about_these() -> None:
+    """As of a dropout between the base and the head."""
+    drop = Op("net/drop/random_uniform", "StatelessRandomUniformV2", 5, [4], "2", "32x64")
+    assert "frozen_layers" in rules(frozen(*FROZEN[:2], drop, *FROZEN[2:]))
+
+
 TEXT = (
     Op("net/words/StringSplit", "StringSplitV2", 200, [0], "32", "400", dtype="string"),
     Op("net/words/Find", "LookupTableFindV2", 6_000, ["net/words/StringSplit"], "400", "400", dtype="int64"),
