@@ -93,7 +93,7 @@ class GraphLoops:
         return np.asarray(total / max(len(self.run.steps), 1), np.float64)
 
     def time(self, loops: Sequence[int]) -> tuple[float, float]:
-        """What some of them take of a usual step, in ms, without waiting and other ops, and how long their ops compute in it
+        """What some of them take of the mean step, in ms, without waiting and other ops, and how long their ops compute in it
         beyond the cost of running any op."""
         events = self._events
         own, n_steps = np.isin(events.loop, loops), len(self.run.steps)
@@ -122,7 +122,7 @@ class GraphLoops:
 
         ms = left((low, high))
         op_ms = ms - left((low, high), (begin, events.end[computing]))
-        return float(np.median(ms)), float(np.median(op_ms))
+        return float(ms.mean()), float(op_ms.mean())
 
     @cached_property
     def _width(self) -> int:
