@@ -379,3 +379,28 @@ def poll(is_true: Any, message: Any, *, timeout_s: float = WAIT_S) -> None:
         if time.monotonic() > deadline:
             raise AssertionError(message() if callable(message) else message)
         time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def serving(folder: Path, *command: str, env: Mapping[str, str]) -> Iterator[str]:
+    """The address of a server that runs in a folder, with `{port}` in its command for the port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    path = folder / "server.log"
+    with path.open("w") as log:
+        words = [word.format(port=port) for word in command]
+        server = subprocess.Popen(words, cwd=folder, env=env, stdout=log, stderr=log, start_new_session=True)
+
+        def answers() -> bool:
+            assert server.poll() is None, path.read_text()[-2000:]
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                return True
+            return False
+
+        try:
+            poll(answers, f"{command[0]} did not start")
+            yield f"http://127.0.0.1:{port}/"
+        finally:
+            os.killpg(server.pid, signal.SIGTERM)
+            server.wait(20)

@@ -5,9 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-import signal
-import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.full_run import PLAIN, write_run
-from tests.browser.harness import PYTHON_PATH, poll
+from tests.browser.harness import PYTHON_PATH, poll, serving
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("marimo") is None, reason='marimo is not installed: pip install -e ".[dev]"'
@@ -60,27 +57,11 @@ def marimo_of(folder: Path, mode: str) -> Iterator[str]:
     """The address of a marimo that has the notebook open to `edit`, or to `run` for visitors."""
     (folder / "of_all_visitors.py").write_text(MODULE.format(run=str(write_run(folder / "run", PLAIN))))
     (folder / "shown.py").write_text(NOTEBOOK)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "marimo", "-q", mode, "shown.py", "--headless", "--no-token", f"--port={port}"]
+    command = (sys.executable, "-m", "marimo", "-q", mode, "shown.py", "--headless", "--no-token", "--port={port}")
     path = os.pathsep.join([str(folder), PYTHON_PATH])
     env = {**os.environ, "PYTHONPATH": path, "HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
-    with (folder / "marimo.log").open("w") as log:
-        server = subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log, start_new_session=True)
-
-        def answers() -> bool:
-            assert server.poll() is None, (folder / "marimo.log").read_text()[-2000:]
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-                return True
-            return False
-
-        try:
-            poll(answers, "marimo did not start")
-            yield f"http://127.0.0.1:{port}/"
-        finally:
-            os.killpg(server.pid, signal.SIGTERM)
-            server.wait(20)
+    with serving(folder, *command, env=env) as address:
+        yield address
 
 
 class Visit:

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +15,7 @@ import nbformat
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.harness import PYTHON_PATH, poll
+from tests.browser.harness import PYTHON_PATH, serving
 from tests.browser.reopening import Reopened, executed, in_state
 
 VOILA = Path(sys.executable).parent / "voila"
@@ -29,35 +26,10 @@ def voila_of(folder: Path) -> Iterator[str]:
     """The address of a Voila that shows the notebooks of a folder."""
     names = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
     folders = {name: str(folder / "home" / name.lower()) for name in names}
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [str(VOILA), ".", "--no-browser", f"--port={port}", "--Voila.ip=127.0.0.1", "--token="]
+    options = ("--no-browser", "--port={port}", "--Voila.ip=127.0.0.1", "--token=", "--enable_nbextensions=False")
     env = {**os.environ, **folders, "PYTHONPATH": PYTHON_PATH}
-    with (folder / "voila.log").open("w") as log:
-        server = subprocess.Popen(
-            [*command, "--enable_nbextensions=False"],
-            cwd=folder,
-            env=env,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-
-        def answers() -> bool:
-            assert server.poll() is None, (folder / "voila.log").read_text()[-2000:]
-            try:
-                with socket.create_connection(("127.0.0.1", port), timeout=1):
-                    return True
-            except OSError:
-                return False
-
-        try:
-            poll(answers, "Voila did not start")
-            yield f"http://127.0.0.1:{port}/voila/render/"
-        finally:
-            os.killpg(server.pid, signal.SIGTERM)
-            server.wait(20)
+    with serving(folder, str(VOILA), ".", *options, env=env) as address:
+        yield f"{address}voila/render/"
 
 
 @pytest.fixture(scope="module")
