@@ -14,6 +14,7 @@ from ...trace.source_map import SourceMap
 from ...trace.trace import Trace
 from ..card import (
     COMPREHENSIONS,
+    HIGH_GAIN,
     Spans,
     enclosing_class,
     enclosing_function,
@@ -198,7 +199,8 @@ def other_thread(trace: Trace, source_map: SourceMap | None, steps: StepFacts) -
     entry, is_busy = entry_at(steps, time_ps), np.isin(time_ps, busy_ps)
     places = source_map.frames.iloc[frame][["file", "line"]]
     counts = places[places["file"] >= 0].value_counts().reset_index(name="n")
-    if int((is_busy & (entry >= 0)).sum()) < MIN_LINE_SAMPLES or counts.empty:
+    n_busy = int((is_busy & (entry >= 0)).sum())
+    if n_busy < max(MIN_LINE_SAMPLES, HIGH_GAIN * int((entry >= 0).sum())) or counts.empty:
         return None
     file, line, n = counts.iloc[0].astype(int).tolist()
     return code_line(source_map, file, line, n / len(frame)), seen_spans(steps, time_ps, entry, is_busy)
