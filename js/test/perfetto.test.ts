@@ -29,8 +29,10 @@ function other(origin = PERFETTO) {
   let nPings = 0;
   const target = {
     closed: false,
+    shown: PERFETTO,
+    location: { replace: (address: string) => void (target.shown = address) },
     close() {
-      target.closed = true;
+      target.closed = target.shown === "about:blank";
     },
     postMessage(...args: unknown[]) {
       posted.push(args);

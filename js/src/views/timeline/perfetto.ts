@@ -61,8 +61,8 @@ export class PerfettoLink {
       target.postMessage(message, PERFETTO, [buffer]);
       this.#say("The trace is in the other tab.");
     } catch (error) {
-      closeSurely(target);
       this.#say(`${reasonOf(error)} Instead, ${BY_HAND}`);
+      closeSurely(target);
     } finally {
       this.#isBusy = false;
       this.#tell();
@@ -131,10 +131,13 @@ function isReady(target: Window, limitMs: number, given: AbortSignal): Promise<v
   });
 }
 
-/** A window whose page is just being exchanged for another one loses the request to close: ask until it is gone. */
+/**
+ * Chromium loses a request to close while a window changes from one page to another, and says `closed` of it all the same:
+ * an empty page of this page's own process ends the change, and closes.
+ */
 function closeSurely(target: Window) {
   let nLeft = CLOSE_TRIES;
-  target.close();
+  target.location.replace("about:blank");
   const again = setInterval(() => {
     nLeft -= 1;
     if (target.closed || nLeft === 0) clearInterval(again);
