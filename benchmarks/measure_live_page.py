@@ -18,10 +18,9 @@ from playwright.sync_api import Frame, sync_playwright
 
 from benchmarks.page_memory import page_bytes
 from tests.browser.widget_host import KernelSide, WidgetHost, widget_host
-from tfprof_widgets.analysis import StepBins
 from tfprof_widgets.show import LiveView
 from tfprof_widgets.trace import STEP
-from tfprof_widgets.watching_state import Borders, head_of
+from tfprof_widgets.watching_state import Training
 from tools import chromium
 
 _N_PUSHES, _N_LOOKS = 2_000, 10
@@ -59,7 +58,7 @@ def _measure(host: WidgetHost, n_steps: int) -> None:
         host._deliver()
         if (i + 1) % (_N_PUSHES // _N_LOOKS) == 0:
             host.page.wait_for_timeout(200)
-            print(f"{training.bins.n_steps:12,} steps: {page_bytes(frame)}", flush=True)
+            print(f"{training.training.bins.n_steps:12,} steps: {page_bytes(frame)}", flush=True)
     box = chart.bounding_box()
     assert box is not None
     for name, n_moves in (("at rest, no state", 0), ("states, pointer, zoom", 1)):
@@ -84,33 +83,20 @@ class _Training:
 
     def __init__(self, n_at_once: int) -> None:
         rng = np.random.default_rng(0)
-        self.bins = StepBins(started_ns=10**18)
+        self.training = Training(10**18)
         self._rows: Any = np.zeros(n_at_once, STEP)
         self._rows["duration_us"] = 1e3 * rng.lognormal(0, 0.2, n_at_once)
         self._rows["wait_us"], self._rows["outside_us"], self._rows["loss"] = 20, 30, 0.5
 
     def go_on(self, view: LiveView) -> None:
         """The next steps, and the state after them."""
-        rows, at = self._rows, self.bins.n_steps
+        rows, at = self._rows, self.training.bins.n_steps
         rows["number"] = at + np.arange(len(rows))
         rows["start_ns"] = 10**18 + 10**6 * rows["number"].astype(np.int64)
-        self.bins.add(rows)
-        columns = self.bins.columns()
-        head = head_of(
-            title="fit",
-            state="running",
-            columns=columns,
-            n_steps=self.bins.n_steps,
-            latest=rows[-20:],
-            borders=Borders(),
-            started_ns=10**18,
-            ended_ns=None,
-            anomalies=(),
-            windows=(),
-            file="",
-            notices=[],
+        self.training.add_steps(rows)
+        self.training.show_in(
+            view, title="fit", state="running", ended_ns=None, anomalies=(), windows=(), opened=(), file="", notices=[]
         )
-        view.push(head, bins=columns, samples={"time_s": np.empty(0)}, opened=())
 
 
 def _words(frame: Frame) -> str:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .analysis.watching.anomalies import Anomaly, AnomalyFinder
-from .analysis.watching.outcome import StepBins
 from .capture.bounds import FEWEST_PIECES, n_pieces_of_code
 from .capture.keras import CapturingCallback, OwnMarksPatch
 from .capture.record import CaptureOptions
@@ -35,17 +34,7 @@ from .progress import StatusLine, status_line
 from .read.steps_file import FOLDER
 from .show.front_end import kernel_shell
 from .trace.capture_facts import COMPILED, VALIDATION, XLA_COMPILED, Steps, trained
-from .watching_state import (
-    N_LATEST,
-    Borders,
-    SampleBins,
-    batches_told,
-    figures,
-    head_of,
-    latest_of,
-    line_of,
-    state_of_outcome,
-)
+from .watching_state import N_LATEST, Training, state_of_outcome
 
 if TYPE_CHECKING:
     from .capture.machine import MachineRows
@@ -333,9 +322,8 @@ class Watch(WatchedRun):
         loop = self._loop
         if loop is None or self._reader is None:
             return ""
-        told = sum(one.severity != "info" for one in loop.anomalies)
-        n_windows, batches = len(self._reader.windows), batches_told(loop.last)
-        return line_of(loop.bins.n_steps, figures(loop.last), n_windows, told, batches=batches)
+        n_anomalies = sum(one.severity != "info" for one in loop.anomalies)
+        return loop.training.line(len(self._reader.windows), n_anomalies)
 
     def _push(self) -> None:
         view, loop, reader = self._view, self._loop, self._reader
@@ -345,29 +333,20 @@ class Watch(WatchedRun):
             windows = list(reader.windows)
             capture = self._capture
             notices = [*(() if capture is None else capture.notices), loop.writer.notice]
-            columns = loop.bins.columns()
-            view.push(
-                head_of(
-                    title=self._title,
-                    state=self._state,
-                    columns=columns,
-                    n_steps=loop.bins.n_steps,
-                    latest=loop.last,
-                    borders=loop.borders,
-                    started_ns=loop.started_ns,
-                    ended_ns=self._ended_ns,
-                    anomalies=loop.anomalies,
-                    windows=[window_head(found) for found in windows],
-                    file=str(loop.writer.folder),
-                    trigger_file=str(loop.writer.folder / "capture"),
-                    budget=f"{self._plan.n_own} of {self._plan.max_windows} windows",
-                    notices=[notice for notice in notices if notice],
-                    can_ask=self.is_running,
-                    is_recorded=capture is None or not capture.program.unrecorded,
-                ),
-                bins=columns,
-                samples=loop.samples.columns(loop.started_ns),
+            loop.training.show_in(
+                view,
+                title=self._title,
+                state=self._state,
+                ended_ns=self._ended_ns,
+                anomalies=loop.anomalies,
+                windows=[window_head(found) for found in windows],
                 opened=[found.dashboard for found in windows if found.dashboard is not None and found.state == "ready"],
+                file=str(loop.writer.folder),
+                trigger_file=str(loop.writer.folder / TRIGGER),
+                budget=f"{self._plan.n_own} of {self._plan.max_windows} windows",
+                notices=[notice for notice in notices if notice],
+                can_ask=self.is_running,
+                is_recorded=capture is None or not capture.program.unrecorded,
             )
 
     def _answer(self, _view: object, message: dict[str, Any], _buffers: object) -> None:
@@ -584,12 +563,8 @@ class WatchLoop:
     ) -> None:
         """`plan` takes wishes for windows; `finds_windows` says whether an anomaly may ask for one."""
         self.recorder, self.plan, self.machine, self.writer = recorder, plan, machine, writer
-        self.started_ns = time.time_ns()
-        self.bins = StepBins(started_ns=self.started_ns)
-        self.samples = SampleBins()
+        self.training = Training(time.time_ns())
         self.finder = AnomalyFinder(n_cores=os.cpu_count() or 0)
-        self.borders = Borders()
-        self.last: Steps | None = None
         self.on_tick: Callable[..., None] = lambda **_: None
         self._finds_windows = finds_windows
         self.anomalies: list[Anomaly] = []
@@ -624,7 +599,7 @@ class WatchLoop:
         event = {"at_ns": time.time_ns(), **fields, "kind": kind, "step": step}
         self.writer.add_event(event)
         self.finder.add_event(event)
-        self.borders.add_event(event)
+        self.training.add_event(event)
 
     def _run(self) -> None:
         due_s = early_s = time.monotonic()
@@ -672,11 +647,10 @@ class WatchLoop:
         if len(steps):
             self._note_compiling(steps)
             self.writer.add_steps(steps)
-            self.bins.add(steps)
-            self._note_borders(steps)
-            self.last = latest_of(self.last, steps)
-            if self.last is not None and len(self.last) >= N_LATEST:
-                usual_ns = 1e3 * float(np.median(self.last["duration_us"][-N_LATEST:]))
+            self._add_pieces(steps)
+            latest = self.training.latest
+            if latest is not None and len(latest) >= N_LATEST:
+                usual_ns = 1e3 * float(np.median(latest["duration_us"][-N_LATEST:]))
                 self._long_ns = max(LONG_RATIO * usual_ns, 1e9 * LONG_S)
             self.finder.add_steps(steps)  # last: it makes more of them than the others
         for end in self.recorder.take_epochs():
@@ -697,11 +671,11 @@ class WatchLoop:
         row = self.machine.take()
         if row is not None:
             self.writer.add_sample(row)
-            self.samples.add(row)
+            self.training.add_sample(row)
             self.finder.add_samples(row)
 
-    def _note_borders(self, steps: Steps) -> None:
-        """Record epochs, and the end of a validation when training goes on behind it."""
+    def _add_pieces(self, steps: Steps) -> None:
+        """Show steps, and the end of a validation when training goes on behind it."""
         for piece in np.split(steps, np.flatnonzero(np.diff(steps["kind"])) + 1):
             if piece["kind"][0] == VALIDATION:
                 first = piece if self._validated is None else self._validated
@@ -711,7 +685,7 @@ class WatchLoop:
                 end_ns = int(last["start_ns"]) + int(1e3 * last["duration_us"])
                 seconds = (end_ns - int(begin["start_ns"])) / 1e9
                 self.event("validation", step=int(piece["number"][0]), at_ns=end_ns, seconds=seconds)
-            self.borders.add_steps(piece)
+            self.training.add_steps(piece)
 
     def _tell_anomalies(self, *, is_last: bool) -> None:
         """Write new or changed anomalies, and profile those that a profile would explain."""

@@ -94,60 +94,132 @@ def line_of(n_steps: int, found: Mapping[str, float], n_windows: int, n_anomalie
     return "; ".join([f"tfprof: {', '.join(parts)}", *told]).replace("anomalys", "anomalies")
 
 
-def head_of(
-    *,
-    title: str,
-    state: str,
-    columns: Mapping[str, Floats],
-    n_steps: int,
-    latest: Steps | None,
-    borders: Borders,
-    started_ns: int,
-    ended_ns: int | None,
-    anomalies: Sequence[Anomaly],
-    windows: Sequence[dict[str, Any]],
-    **more: Any,
-) -> dict[str, Any]:
-    """The head of `LiveView`; NaN stands for what is not known."""
-    now_ns, places = time.time_ns(), Places(columns)
-    marks = borders.marks
-    marks += [
-        {
-            "kind": "window",
-            "at": places.of(window["first_step"]),
-            "to": places.of(window["last_step"]),
-            "words": window["why"],
-            "index": window["index"],
+class Training:
+    """What a watched training's widget and line show of its steps, samples and events, in memory that does not grow."""
+
+    def __init__(self, started_ns: int) -> None:
+        self.started_ns = started_ns
+        self.bins = StepBins(started_ns=started_ns)
+        self.latest: Steps | None = None
+        """The latest steps of training that no profiler held up, at most `N_KEPT`; None before the first."""
+        self.n_epochs = 0
+        """Epochs that have begun."""
+        self._marks: dict[str, list[dict[str, Any]]] = {"epoch": [], "validation": []}
+        self._rows: list[npt.NDArray[np.float64]] = []
+        self._waiting: list[npt.NDArray[np.float64]] = []
+        self._width = 1
+        """Samples that one of `_rows` is the mean of."""
+
+    @classmethod
+    def of(cls, log: WatchLog) -> Training:
+        """Make that of a training that is read from its folder."""
+        training = cls(int(log.steps["start_ns"][0]) if len(log.steps) else 0)
+        ends = log.steps["start_ns"] + (1e3 * log.steps["duration_us"]).astype(np.int64)
+        done = 0
+        for event in (*log.events, None):
+            if event is not None and not (isinstance(event.get("at_ns"), int) and "seconds" in event):
+                continue
+            upto = len(ends) if event is None else int(np.searchsorted(ends, event["at_ns"], side="right"))
+            for first in range(done, upto, 2**20):
+                training.add_steps(np.asarray(log.steps[first : min(upto, first + 2**20)]))
+            done = max(done, upto)
+            if event is not None:
+                training.add_event(event)
+        for row in log.samples[list(SAMPLE_COLUMNS)].to_numpy(np.float64):
+            training.add_sample(row)
+        return training
+
+    def add_steps(self, steps: Steps) -> None:
+        """Take the next steps, of any kind."""
+        own = steps[trained(steps)]
+        for place in np.flatnonzero(own["flags"] & EPOCH_BEGIN):
+            self.n_epochs += 1
+            self._mark("epoch", self.bins.n_steps + int(place), f"epoch {self.n_epochs:,}")
+        self.bins.add(own)
+        self.latest = latest_of(self.latest, own)
+
+    def add_event(self, event: Mapping[str, Any]) -> None:
+        """Take what happened behind the steps so far."""
+        seconds = event.get("seconds")
+        if not isinstance(seconds, int | float):
+            return
+        if event.get("kind") == "validation":
+            self._mark("validation", self.bins.n_steps, f"validation, {seconds:.3g} s")
+        elif event.get("kind") == "epoch_end" and seconds >= LONG_END_S and self._marks["epoch"]:
+            last = self._marks["epoch"][-1]
+            last["words"] = f"{last['words'].partition(',')[0]}, {seconds:.3g} s of callbacks"
+
+    def add_sample(self, row: Sequence[float] | npt.NDArray[np.float64]) -> None:
+        """Take a sample of the machine, with `SAMPLE_COLUMNS`; where there are too many, each two become one."""
+        self._waiting.append(np.asarray(row, np.float64))
+        if len(self._waiting) < self._width:
+            return
+        self._rows.append(np.mean(self._waiting, axis=0))
+        self._waiting = []
+        if len(self._rows) >= MAX_ROWS:
+            pairs = np.array(self._rows[: len(self._rows) // 2 * 2]).reshape(-1, 2, len(SAMPLE_COLUMNS))
+            self._rows = list(pairs.mean(axis=1))
+            self._width *= 2
+
+    def line(self, n_windows: int, n_anomalies: int) -> str:
+        """The line on a terminal."""
+        return line_of(
+            self.bins.n_steps, figures(self.latest), n_windows, n_anomalies, batches=batches_told(self.latest)
+        )
+
+    def show_in(
+        self,
+        view: LiveView,
+        *,
+        ended_ns: int | None,
+        anomalies: Sequence[Anomaly],
+        windows: Sequence[dict[str, Any]],
+        opened: Sequence[Any],
+        **head: Any,
+    ) -> None:
+        """Show it in its widget, with the dashboards of the windows that are `opened`; NaN stands for what is not known."""
+        now_ns, columns = time.time_ns(), self.bins.columns()
+        marks = [mark for marks in self._marks.values() for mark in marks] + _marks(
+            Places(columns), anomalies[-MOST_TOLD:], windows
+        )
+        shown = {
+            "n_steps": self.bins.n_steps,
+            **figures(self.latest),
+            "batches": batches_told(self.latest),
+            "epoch": self.n_epochs or None,
+            "elapsed_s": ((ended_ns or now_ns) - self.started_ns) / 1e9,
+            "started_ns": self.started_ns,
+            "now_ns": now_ns,
+            "marks": marks[-3 * MOST_TOLD :],
+            "anomalies": [_told(one) for one in anomalies[-MOST_TOLD:]],
+            "windows": list(windows[-MOST_TOLD:]),
         }
+        table = np.array(self._rows).reshape(-1, len(SAMPLE_COLUMNS))
+        values = dict(zip(SAMPLE_COLUMNS, table.T, strict=True))
+        samples = {"time_s": (values.pop("time_ns") - self.started_ns) / 1e9, **values}
+        view.push(shown | head, bins=columns, samples=samples, opened=opened)
+
+    def _mark(self, kind: str, at: int, words: str) -> None:
+        marks = self._marks[kind]
+        marks.append({"kind": kind, "at": at, "to": None, "words": words, "index": None})
+        if len(marks) > MAX_MARKS:
+            del marks[1::2]
+
+
+def _marks(places: Places, anomalies: Sequence[Anomaly], windows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those of windows and anomalies, whose places in the order of steps are found by their numbers."""
+    found = [
+        ("window", window["first_step"], window["last_step"], window["why"], window["index"])
         for window in windows
         if window["first_step"] is not None
+    ] + [
+        ("anomaly", one.first_step, one.last_step if one.kind in STRETCHES else one.first_step, one.title, i)
+        for i, one in enumerate(anomalies)
     ]
-    marks += [
-        {
-            "kind": "anomaly",
-            "at": places.of(one.first_step),
-            "to": places.of(one.last_step if one.kind in STRETCHES else one.first_step),
-            "words": one.title,
-            "index": i,
-        }
-        for i, one in enumerate(anomalies[-MOST_TOLD:])
+    return [
+        {"kind": kind, "at": places.of(first), "to": places.of(last), "words": words, "index": index}
+        for kind, first, last, words, index in found
     ]
-    return {
-        "title": title,
-        "state": state,
-        "n_steps": n_steps,
-        **figures(latest),
-        "batches": batches_told(latest),
-        "epoch": borders.n_epochs or None,
-        "epochs": None,
-        "elapsed_s": ((ended_ns or now_ns) - started_ns) / 1e9,
-        "started_ns": started_ns,
-        "now_ns": now_ns,
-        "marks": marks[-3 * MOST_TOLD :],
-        "anomalies": [_told(one) for one in anomalies[-MOST_TOLD:]],
-        "windows": list(windows[-MOST_TOLD:]),
-        **more,
-    }
 
 
 class Places:
@@ -172,45 +244,32 @@ def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
     from .analysis.watching.anomalies import anomalies_of, unrecorded_of
     from .show.live import LiveView
 
-    started_ns = int(log.steps["start_ns"][0]) if len(log.steps) else 0
-    bins, samples = StepBins(started_ns=started_ns), SampleBins()
-    for first in range(0, len(log.steps), 2**20):
-        bins.add(np.asarray(log.steps[first : first + 2**20]))
-    for row in log.samples[list(SAMPLE_COLUMNS)].to_numpy(np.float64):
-        samples.add(row)
+    begin = next((event for event in log.events if event["kind"] == "begin"), {})
     end = next((event for event in reversed(log.events) if event["kind"] == "end"), None)
     told = [event for event in log.events if event["kind"] == "window"]
     dashboards = [_dashboard_of(windows[i] if i < len(windows) else None) for i in range(len(told))]
-    view = LiveView()
-    view.push(
-        head_of(
-            title=str(next((event.get("title", "") for event in log.events if event["kind"] == "begin"), "")),
-            state=_STATES.get(str(end.get("outcome")), "ended") if end else "lost",
-            columns=bins.columns(),
-            n_steps=bins.n_steps,
-            latest=latest_of(None, log.steps[-1000:]),
-            borders=borders_of(log),
-            started_ns=started_ns,
-            ended_ns=int(log.steps["start_ns"][-1] + log.steps["duration_us"][-1] * 1e3) if len(log.steps) else None,
-            anomalies=anomalies_of(log),
-            windows=[
-                {
-                    "index": i + 1,
-                    "first_step": event.get("first_step"),
-                    "last_step": event.get("last_step"),
-                    "why": str(event.get("why", "")),
-                    "state": "failed" if dashboards[i] is None else "ready",
-                    "words": "",
-                }
-                for i, event in enumerate(told)
-            ],
-            file=str(log.folder),
-            notices=[*unrecorded_of(log), *log.notices],
-            is_recorded=not unrecorded_of(log),
-        ),
-        bins=bins.columns(),
-        samples=samples.columns(started_ns),
+    unrecorded, view = unrecorded_of(log), LiveView()
+    Training.of(log).show_in(
+        view,
+        title=str(begin.get("title", "")),
+        state=state_of_outcome(str(end.get("outcome"))) if end else "lost",
+        ended_ns=int(log.steps["start_ns"][-1] + log.steps["duration_us"][-1] * 1e3) if len(log.steps) else None,
+        anomalies=anomalies_of(log),
+        windows=[
+            {
+                "index": i + 1,
+                "first_step": event.get("first_step"),
+                "last_step": event.get("last_step"),
+                "why": str(event.get("why", "")),
+                "state": "failed" if dashboards[i] is None else "ready",
+                "words": "",
+            }
+            for i, event in enumerate(told)
+        ],
         opened=[dashboard for dashboard in dashboards if dashboard is not None],
+        file=str(log.folder),
+        notices=[*unrecorded, *log.notices],
+        is_recorded=not unrecorded,
     )
     return view
 
@@ -235,84 +294,3 @@ def _told(anomaly: Anomaly) -> dict[str, Any]:
     names = ("title", "evidence", "severity", "first_step", "last_step", "window")
     window = None if anomaly.window is None else anomaly.window + 1
     return {**{name: getattr(anomaly, name) for name in names}, "window": window, "goes_on": anomaly.last_step is None}
-
-
-class Borders:
-    """The marks; takes steps and events in the order in which they came."""
-
-    def __init__(self) -> None:
-        self.n_epochs = 0
-        """Epochs that have begun."""
-        self._marks: dict[str, list[dict[str, Any]]] = {"epoch": [], "validation": []}
-        self._n_steps = 0
-
-    @property
-    def marks(self) -> list[dict[str, Any]]:
-        return [mark for marks in self._marks.values() for mark in marks]
-
-    def add_steps(self, rows: Steps) -> None:
-        """Take the next steps, of any kind."""
-        own = rows[trained(rows)]
-        for place in np.flatnonzero(own["flags"] & EPOCH_BEGIN):
-            self.n_epochs += 1
-            self._add("epoch", self._n_steps + int(place), f"epoch {self.n_epochs:,}")
-        self._n_steps += len(own)
-
-    def add_event(self, event: Mapping[str, Any]) -> None:
-        """Take what happened behind the steps so far."""
-        seconds = event.get("seconds")
-        if not isinstance(seconds, int | float):
-            return
-        if event.get("kind") == "validation":
-            self._add("validation", self._n_steps, f"validation, {seconds:.3g} s")
-        elif event.get("kind") == "epoch_end" and seconds >= LONG_END_S and self._marks["epoch"]:
-            last = self._marks["epoch"][-1]
-            last["words"] = f"{last['words'].partition(',')[0]}, {seconds:.3g} s of callbacks"
-
-    def _add(self, kind: str, at: int, words: str) -> None:
-        marks = self._marks[kind]
-        marks.append({"kind": kind, "at": at, "to": None, "words": words, "index": None})
-        if len(marks) > MAX_MARKS:
-            del marks[1::2]
-
-
-def borders_of(log: WatchLog) -> Borders:
-    """Those of a training that is read from its folder."""
-    found = Borders()
-    ends = log.steps["start_ns"] + (1e3 * log.steps["duration_us"]).astype(np.int64)
-    events = [event for event in log.events if isinstance(event.get("at_ns"), int) and "seconds" in event]
-    done = 0
-    for event in events:
-        upto = int(np.searchsorted(ends, event["at_ns"], side="right"))
-        if upto > done:
-            found.add_steps(np.asarray(log.steps[done:upto]))
-            done = upto
-        found.add_event(event)
-    found.add_steps(np.asarray(log.steps[done:]))
-    return found
-
-
-class SampleBins:
-    """Rows of `SAMPLE_COLUMNS`; where there are too many, each two become one."""
-
-    def __init__(self) -> None:
-        self._rows: list[npt.NDArray[np.float64]] = []
-        self._waiting: list[npt.NDArray[np.float64]] = []
-        self._width = 1
-
-    def add(self, row: Sequence[float] | npt.NDArray[np.float64]) -> None:
-        self._waiting.append(np.asarray(row, np.float64))
-        if len(self._waiting) < self._width:
-            return
-        self._rows.append(np.mean(self._waiting, axis=0))
-        self._waiting = []
-        if len(self._rows) >= MAX_ROWS:
-            pairs = np.array(self._rows[: len(self._rows) // 2 * 2]).reshape(-1, 2, len(SAMPLE_COLUMNS))
-            self._rows = list(pairs.mean(axis=1))
-            self._width *= 2
-
-    def columns(self, started_ns: int) -> dict[str, npt.NDArray[np.float64]]:
-        """`time_s` after the start, and the other columns as they are; no rows before the first sample."""
-        table = np.array(self._rows).reshape(-1, len(SAMPLE_COLUMNS))
-        values = dict(zip(SAMPLE_COLUMNS, table.T, strict=True))
-        return {"time_s": (values.pop("time_ns") - started_ns) / 1e9, **values}
