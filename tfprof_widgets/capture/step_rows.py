@@ -344,6 +344,8 @@ class Waits:
         self._is_readable = True
         self._latest: tuple[weakref.ref[Any], Gaps] | None = None
         """The last answer and its iterator."""
+        self._owed: tuple[weakref.ref[Any] | None, int, float] = (None, 0, 0.0)
+        """An iterator, its next element, and the time by which the step before that asked late, in ns."""
 
     def read(self, iterator: Any) -> None:
         """Ask an iterator now, on any thread, for the next call of `find`: by then it may have forgotten, or be gone."""
@@ -362,15 +364,18 @@ class Waits:
         is_early = np.zeros(len(rows), np.bool_)
         first = np.array([-1 if row.iterator is None else row.first_element for row in rows], np.int64)
         n_batches = np.array([row.n_batches for row in rows], np.int64)
-        elapsed = np.array([row.elapsed_ns for row in rows], np.float64)
         of_row = np.array([-1 if row.iterator is None else id(row.iterator) for row in rows], np.int64)
+        is_joined = (of_row[1:] == of_row[:-1]) & (first[1:] == (first + n_batches)[:-1]) & (of_row[1:] >= 0)
+        # To the begin of the next step where that is here: a profiler that closes in between makes the gap longer.
+        periods = np.array([row.elapsed_ns for row in rows], np.float64)
+        periods[:-1][is_joined] = np.diff(np.array([row.begin_ns for row in rows], np.int64))[is_joined]
         references = {id(row.iterator): row.iterator for row in rows if row.iterator is not None}
         for key, reference in references.items():
             told = [gaps for one, gaps in known if one is reference]
             latest = self._ask(reference())
             for gaps in told if latest is None else [*told, latest]:
                 own = (of_row == key) & np.isnan(waited)
-                waited[own] = np.maximum(elapsed[own] - 1e3 * gaps.behind(first[own], n_batches[own]), 0.0)
+                waited[own] = periods[own] - 1e3 * gaps.behind(first[own], n_batches[own])
             if latest is not None:
                 # The gap behind the last step is known when the next one has its batch.
                 n_told = latest.n_elements + latest.n_vain
@@ -379,8 +384,35 @@ class Waits:
         found = [row.traced_us is None or row.traced_us != end for row, end in zip(rows, ends, strict=True)]
         waited[np.isnan(measured) & np.array(found, np.bool_)] = np.nan
         n_early = 0 if is_last else int(np.argmin(np.append(is_early[n_held:][::-1], False)))
-        self._held = rows[len(rows) - n_early :]
-        return rows[: len(rows) - n_early], waited[: len(rows) - n_early]
+        n = len(rows) - n_early
+        self._held = rows[n:]
+        waited[:n] = np.where(np.isnan(measured[:n]), self._settled(waited[:n], rows, is_joined), measured[:n])
+        return rows[:n], waited[:n]
+
+    def _settled(self, waited: Floats, rows: list[OpenStep], is_joined: npt.NDArray[np.bool_]) -> Floats:
+        """Waits that are not negative: a step that asks late for its batch makes the wait of the one before so much less."""
+        n, (reference, element, owed) = len(waited), self._owed
+        if not n:
+            return waited
+        self._owed = (None, 0, 0.0)
+        is_whole = np.isfinite(waited)
+        is_linked = is_joined[: n - 1] & is_whole[:-1] & is_whole[1:]
+        starts = np.flatnonzero(np.append(True, ~is_linked)[:n])
+        settled: Floats = np.maximum(waited, 0.0)
+        for begin, end in zip(starts, np.append(starts[1:], n), strict=True):
+            row = rows[begin]
+            is_next = begin == 0 and row.iterator is not None and row.iterator is reference
+            before = owed if is_next and row.first_element == element else 0.0
+            is_followed = bool(end == n < len(rows) and is_joined[n - 1] and is_whole[n - 1])
+            if end - begin == 1 and not before and not is_followed:
+                continue
+            sums = np.cumsum(waited[begin:end]) + before
+            most = np.maximum.accumulate(np.append(0.0, sums))
+            settled[begin:end] = np.diff(most)
+            if is_followed:
+                last = rows[n - 1]
+                self._owed = (last.iterator, last.first_element + last.n_batches, float(sums[-1] - most[-1]))
+        return settled
 
     def _ask(self, iterator: Any) -> Gaps | None:
         try:

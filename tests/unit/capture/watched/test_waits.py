@@ -64,6 +64,26 @@ def test_a_wait_is_the_time_of_the_step_without_the_gap_behind_its_batch(monkeyp
     assert ms(waited) == [4.0, 3.0, 0.0]  # a gap longer than the step is no negative wait
 
 
+def test_a_step_that_asks_late_is_no_wait_of_its_own_and_gives_none_to_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    iterator, found = Iterator(), Waits()
+    told(monkeypatch, 5, 4.0, 7.0, 0.5, 4.0)  # the third step asks 3 ms late
+    rows, waited = found.find([row(i, iterator) for i in range(4)])
+    assert ms(waited) == [1.0, 0.0, 2.5, 1.0]
+    told(monkeypatch, 7, 4.0, 7.0, 0.5, 4.0, 9.0, 2.0)  # and the sixth, of which the next call hears
+    rows, waited = found.find([row(4, iterator), row(5, iterator)], is_last=True)
+    assert ms(waited) == [0.0, 0.0]
+
+
+def test_what_lies_between_two_steps_is_in_the_gap_and_makes_no_wait_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    iterator = Iterator()
+    told(monkeypatch, 4, 2.0, 104.0, 2.0)  # the profiler closes for 100 ms behind the second step
+    rows = [row(i, iterator) for i in range(3)]
+    rows[2].begin_ns += 100_000_000
+    assert ms(Waits().find(rows)[1]) == [3.0, 1.0, 3.0]
+
+
 def test_the_last_step_is_held_back_until_its_gap_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     iterator, found = Iterator(), Waits()
     told(monkeypatch, 2, 1.0)
