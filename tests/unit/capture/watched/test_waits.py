@@ -72,7 +72,7 @@ def test_a_step_that_asks_late_is_no_wait_of_its_own_and_gives_none_to_the_one_b
     rows, waited = found.find([row(i, iterator) for i in range(4)])
     assert ms(waited) == [1.0, 0.0, 2.5, 1.0]
     told(monkeypatch, 7, 4.0, 7.0, 0.5, 4.0, 9.0, 2.0)  # and the sixth, of which the next call hears
-    rows, waited = found.find([row(4, iterator), row(5, iterator)], is_last=True)
+    _rows, waited = found.find([row(4, iterator), row(5, iterator)], is_last=True)
     assert ms(waited) == [0.0, 0.0]
 
 
