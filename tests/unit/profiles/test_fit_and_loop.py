@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tfprof_widgets as tfprof
-from tests.unit.analysis.steps.test_inferred_steps import unmarked
+from tests.unit.analysis.steps.test_steps import unmarked
 from tests.unit.capture.scenario import run_scenario
 from tfprof_widgets.analysis import compute_steps
 

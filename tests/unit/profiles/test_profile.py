@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import math
 import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 import pytest
 
 import tfprof_widgets as tfprof
+from tests.browser.full_run import PLAIN, write_run
 from tests.builders import Event, event, line, plane, space
+from tests.unit.test_contract import VIEWS
+from tfprof_widgets.analysis import options
+from tfprof_widgets.export import BarRow, bar_table
 from tfprof_widgets.read import SavedProfile, open_traces
+from tfprof_widgets.show import outputs, widgets
 
 
 @pytest.fixture
@@ -250,3 +260,119 @@ def test_a_part_of_a_profile_is_told_in_one_line(loaded: tfprof.Profile) -> None
     assert repr(loaded.memory) == "MemoryProfile(0 memory events of 0 allocators)"
     assert repr(loaded.overview).startswith("Overview(6 steps: ")
     assert repr(loaded.input_pipeline).startswith("InputPipeline(0 pipelines: ")
+
+
+KINDS = vars(widgets) | {"Timeline": widgets.Timeline, "Structure": options.TreeView}
+
+
+@pytest.mark.parametrize("kind", [tfprof.Profile, tfprof.ProfileDiff, tfprof.Scaling])
+def test_what_a_user_holds_is_composed(kind: type) -> None:
+    assert kind.__bases__ == (object,)
+
+
+@pytest.mark.parametrize("name", [*widgets.Dashboard.class_trait_names(is_panel=True), "scope_icicle", "dashboard"])
+def test_a_method_that_gives_a_widget_tells_so(name: str) -> None:
+    method = getattr(tfprof.Profile, name)
+    kind = "".join(map(str.capitalize, name.split("_")))
+    assert (method.__name__, method.__qualname__) == (name, f"Profile.{name}")
+    assert next(iter(inspect.signature(method).parameters)) == "self"
+    assert get_type_hints(method, localns=KINDS)["return"] is KINDS[kind]
+    assert "." in (inspect.getdoc(method) or "")
+
+
+def test_the_method_that_gives_the_widget_of_a_comparison_tells_so() -> None:
+    assert get_type_hints(tfprof.ProfileDiff.dashboard, localns=vars(outputs))["return"] is outputs.DiffPanel
+
+
+ROWS = (
+    BarRow("a", ("1", "2"), 50.0, (40.0, 400.0)),
+    BarRow("b", ("3", "4"), 100.0, (80.0, 80.0)),
+    BarRow("c", ("gone",)),
+)
+
+
+def test_bars_are_in_proportion_and_a_line_beyond_the_room_is_cut() -> None:
+    drawn = bar_table("All.", ("name", "x", "y"), ROWS, longest=100 / 1.05, notices=())
+    bars = re.findall(r'style="width:([\d.]+)%;height', drawn)
+    lines = re.findall(r"margin-left:([\d.]+)%;width:([\d.]+)%", drawn)
+    assert [float(bar) for bar in bars] == [50, 100]
+    assert [tuple(map(float, line)) for line in lines] == [(40, 60), (80, 0)]
+
+
+def test_nothing_is_drawn_in_a_style_that_an_untrusted_notebook_loses() -> None:
+    drawn = bar_table("All.", ("name", "x", "y"), ROWS, longest=100, notices=())
+    assert not re.search("position|currentColor|var\\(", drawn)
+
+
+def test_a_single_cell_takes_the_place_of_the_bar() -> None:
+    drawn = bar_table("All.", ("name", "x", "y"), ROWS, longest=100, notices=())
+    assert '<td colspan="3">gone</td></tr>' in drawn
+    assert drawn.count("aria-hidden") == 2
+
+
+def test_texts_stay_texts() -> None:
+    hostile = '<b>&"'
+    row = BarRow(hostile, (hostile, hostile), math.nan, title=hostile)
+    drawn = bar_table(hostile, ("", hostile), [row], longest=1, notices=(hostile,))
+    assert "<b>" not in drawn
+    assert drawn.count("&lt;b&gt;&amp;&quot;") == 7
+
+
+ROOT = Path(__file__).resolve().parents[3]
+ABSENT = ("tensorflow", "keras", "psutil", "pynvml", "pyarrow", "xprof", "multiprocessing", "_multiprocessing")
+"""Not in Pyodide, or of no use there."""
+PROGRAM = f"""
+import subprocess, sys, threading
+for name in {ABSENT}:
+    sys.modules[name] = None
+def refuse(*_, **__):
+    raise OSError("no processes and no threads here")
+subprocess.Popen = threading.Thread.start = refuse
+from pathlib import Path
+import tfprof_widgets as tfprof
+source, out = map(Path, sys.argv[1:])
+prof = tfprof.load(source)
+tables = [prof.events, prof.steps, prof.ops, prof.kernels, prof.hlo_ops, prof.layers, prof.source_lines, prof.scopes,
+    prof.workers, prof.counters, prof.memory.summary, prof.input_pipeline.iterators]
+assert all(map(len, tables)), [len(table) for table in tables]
+assert prof.text() and not {{"IPython", "ipywidgets", "bokeh", "ssl"}} & sys.modules.keys(), "numbers need no front end"
+assert list(prof.flows)
+for name in {VIEWS!r}.split():
+    getattr(prof, name)()
+assert prof.timeline().data.payload.first and prof.overview.verdict and prof.text()
+prof.to_html(out / "page.html")
+prof.to_html(out / "full.html", embed="full")
+prof.to_csv(out / "tables")
+for path in (prof.to_chrome_trace(out / "trace.json.gz"), prof.save(out / "run")):
+    assert len(tfprof.load(path).events) == len(prof.events), path
+print("done", len(prof.events))
+"""
+
+
+@pytest.mark.parametrize("protobuf", ["python", pytest.param("upb", marks=pytest.mark.nightly)])
+def test_all_tables_views_and_files_come_without_tensorflow_processes_and_threads(
+    tmp_path: Path, protobuf: str
+) -> None:
+    """With either implementation of protobuf: a browser's Python may have only the one in Python."""
+    run = write_run(tmp_path / "in", PLAIN)
+    (tmp_path / "out").mkdir()
+    env = {**os.environ, "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": protobuf, "PYTHONPATH": str(ROOT)}
+    command = [
+        sys.executable,
+        "-W",
+        "error::DeprecationWarning:tfprof_widgets",
+        "-c",
+        PROGRAM,
+        str(run),
+        str(tmp_path / "out"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.startswith("done ")
+
+
+def test_the_package_holds_nothing_compiled() -> None:
+    files = [
+        path for path in (ROOT / "tfprof_widgets").rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    ]
+    assert {path.suffix for path in files} <= {".py", ".js", ".css", ".txt", ".sha256", ".typed", ""}

@@ -9,6 +9,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.profiles.sessions import run
+from tfprof_widgets.errors import TraceError
 
 pytestmark = pytest.mark.tensorflow
 
@@ -280,3 +281,166 @@ def test_the_tasks_of_a_distributed_session_stay_apart() -> None:
 def test_arguments_that_mean_nothing_are_told_of(arguments: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         tfprof.ProfilerHook(**arguments)
+
+
+def test_metadata_of_a_session_make_the_same_profile_as_messages_or_bytes() -> None:
+    out = run(
+        """
+        graph, train = built()
+        runs = {}
+        with graph.as_default(), v1.Session() as running:
+            running.run(v1.global_variables_initializer())
+            for step in (3, 4):
+                runs[step] = v1.RunMetadata()
+                running.run(train, options=v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE), run_metadata=runs[step])
+        made = tfprof.from_run_metadata(runs, graph=graph)
+        out["steps"] = steps(made)
+        ops = made.run.results.op_graph.ops.set_index("name")
+        out["float_ops"] = int(ops.float_ops["Square"])
+        from tensorflow.python.profiler import tfprof_logger
+        whole = tfprof_logger.merge_default_with_oplog(built()[0], None, runs[3])
+        wanted = {entry.name: entry.float_ops for entry in whole.log_entries if entry.float_ops}
+        out["as_tfprof"] = ops.float_ops[ops.float_ops > 0].to_dict() == wanted
+        as_bytes = {step: one.SerializeToString() for step, one in runs.items()}
+        definition = graph.as_graph_def(add_shapes=True)
+        a = tfprof.from_run_metadata(as_bytes, graph=definition).run.results.op_graph
+        b = tfprof.from_run_metadata(runs, graph=definition.SerializeToString()).run.results.op_graph
+        out["different"] = same(a, b)
+        out["one"] = steps(tfprof.from_run_metadata(runs[3]))
+        from tensorflow.core.profiler import tfprof_log_pb2
+        log = tfprof_log_pb2.OpLogProto()
+        log.log_entries.add(name="product", float_ops=7, types=["mine"])
+        ops = tfprof.from_run_metadata(runs[3], graph=graph, op_log=log).run.results.op_graph.ops.set_index("name")
+        out["own"] = [int(ops.float_ops["product"]), "mine" in ops.op_types["product"], bool(ops.frame["product"] >= 0)]
+        """
+    )
+    assert out == {
+        "steps": [3, 4],
+        "float_ops": 16 * 4,
+        "different": [],
+        "one": [0],
+        "as_tfprof": True,
+        "own": [7, True, True],
+    }
+
+
+def test_what_is_no_metadata_is_told_of() -> None:
+    with pytest.raises(TypeError, match="run_metadata is a int"):
+        tfprof.from_run_metadata(3)
+    with pytest.raises(TypeError, match="graph is a str"):
+        tfprof.from_run_metadata(b"", graph="graph.pb")
+    with pytest.raises(TypeError, match="no number of a step"):
+        tfprof.from_run_metadata({"first": b""})
+    for content in (b"", b"\xff" * 40, b"{}"):
+        with pytest.raises(TraceError):
+            tfprof.from_run_metadata(content)
+
+
+def test_steps_are_chosen_by_range_by_rule_by_number_and_by_time() -> None:
+    out = run(
+        """
+        out["range"] = steps(trained(tfprof.ProfilerHook(steps=range(5, 8))).profile)
+        out["rule"] = steps(trained(tfprof.ProfilerHook(steps=lambda step: step in (2, 9))).profile)
+        out["every"] = steps(trained(tfprof.ProfilerHook(save_steps=4)).profile)
+        out["seconds"] = steps(trained(tfprof.ProfilerHook(save_secs=1e-9), n=4).profile)
+        out["seldom"] = trained(tfprof.ProfilerHook(save_secs=1e9)).profile.run.own_notices
+        out["all"] = steps(trained(tfprof.ProfilerHook(), n=3).profile)
+        """
+    )
+    assert out == {
+        "range": [5, 6, 7],
+        "rule": [2, 9],
+        "every": [5, 9],
+        "seconds": [2, 3, 4],
+        "seldom": [],
+        "all": [1, 2, 3],
+    }
+
+
+def test_runs_between_training_steps_are_left_out_and_shift_no_number(tmp_path: Path) -> None:
+    out = run(
+        f"""
+        asked = []
+        graph, train = built()
+        hook = tfprof.ProfilerHook(steps=lambda s: asked.append(s) or 20 <= s < 25, output_dir={str(tmp_path)!r})
+        with graph.as_default(), session(hook) as running:
+            for _ in range(30):
+                running.run(train)
+                running.run("Mean:0")
+        out["steps"], out["notices"] = steps(hook.profile), hook.profile.run.own_notices
+        out["asked_once"] = sorted(asked) == sorted(set(asked))
+        graph = hook.profile.run.results.op_graph
+        named = graph.runs.assign(name=graph.ops.name.to_numpy()[graph.runs.op])
+        out["forward"] = named[named.name == "product"].n_runs.tolist()
+        out["updates"] = named[named.name.str.startswith("GradientDescent/")].step.nunique()
+        """
+    )
+    assert out["steps"] == [20, 21, 22, 23, 24]
+    assert out["asked_once"]
+    assert out["forward"] == [1] * 5
+    assert out["updates"] == 5
+    (notice,) = out["notices"]
+    assert notice.startswith("5 of 10 profiled runs did not advance the global step")
+    assert sorted(int(path.stem[13:]) for path in tmp_path.glob("run_metadata-*.pb")) == out["steps"]
+
+
+def test_runs_before_the_first_training_step_are_left_out_and_their_files_go(tmp_path: Path) -> None:
+    out = run(
+        f"""
+        graph, train = built()
+        hook = tfprof.ProfilerHook(output_dir={str(tmp_path)!r})
+        with graph.as_default(), session(hook) as running:
+            for fetch in ("Mean:0",) * 3 + (train,) * 2:
+                running.run(fetch)
+        out["steps"], out["notices"] = steps(hook.profile), hook.profile.run.own_notices
+        variables = hook.profile.variables
+        out["n_params"] = int(variables[variables.trainable].n_params.sum())
+        """
+    )
+    assert out["steps"] == [1, 2]
+    assert out["n_params"] == 36
+    assert out["notices"][0].startswith("3 of 5 profiled runs did not advance the global step")
+    assert sorted(path.name for path in tmp_path.glob("run_metadata-*.pb")) == [
+        "run_metadata-1.pb",
+        "run_metadata-2.pb",
+    ]
+
+
+def test_a_session_that_goes_on_from_a_checkpoint_goes_on_counting(tmp_path: Path) -> None:
+    out = run(
+        f"""
+        for _ in range(2):
+            hook = tfprof.ProfilerHook(steps=range(6, 9))
+            graph, train = built()
+            with graph.as_default(), v1.train.MonitoredTrainingSession(
+                checkpoint_dir={str(tmp_path)!r}, hooks=[hook], save_summaries_steps=None, save_summaries_secs=None
+            ) as running:
+                for _ in range(5):
+                    running.run(train)
+        out["steps"] = steps(hook.profile)
+        """
+    )
+    assert out["steps"] == [6, 7, 8]
+
+
+def test_nothing_is_said_of_the_time_between_profiled_runs_which_nobody_recorded() -> None:
+    """Runs that were not asked for lie there, and the hook, which reads the graph and writes files."""
+    out = run(
+        """
+        import time
+        for name, options in (("seldom", dict(save_steps=4)), ("in_a_row", dict(steps=range(2, 8)))):
+            graph, train = built()
+            hook = tfprof.ProfilerHook(**options)
+            keep = tfprof.capture.v1.SessionCapture.keep
+            with graph.as_default(), session(hook) as running:
+                hook._captures[-1].keep = lambda *given, capture=hook._captures[-1]: (time.sleep(0.1), keep(capture, *given))
+                for _ in range(20):
+                    running.run(train)
+            seen = hook.profile.overview
+            out[name] = [seen.n_steps, seen.verdict, seen.covered_ratio]
+        """
+    )
+    assert (out["seldom"][0], out["in_a_row"][0]) == (4, 6)
+    for _, verdict, covered_ratio in out.values():
+        assert "outside of" not in verdict
+        assert covered_ratio == 1

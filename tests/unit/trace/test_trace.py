@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.builders import Ref, U, event, line, plane, trace
-from tfprof_widgets.trace import DERIVED_LINE_BASE, Line, Trace
+from tfprof_widgets.trace import DERIVED_LINE_BASE, Line, StatValues, Trace, packed_values
 
 
 def drawn() -> Trace:
@@ -104,3 +105,27 @@ def test_the_stats_of_several_events_are_those_of_each() -> None:
     assert trace.stats_of_each(rows) == [trace.stats_of(row) for row in rows.tolist()]
     assert trace.stats_of_each(rows)[1]["s"] == "x"
     assert trace.stats_of_each(rows[:0]) == []
+
+
+KEY = np.array([0, 1, 0, 1, 0, 2])
+BITS = np.array([2**40, 7, 2**40 + 255, 2**63 + 7, 2**40 + 1, 5], np.uint64)
+
+
+def weak(numbers: np.ndarray[Any, Any]) -> list[int]:
+    """What NumPy before 2.0 made of a scalar beside an array, as NumPy 2 does of Python's ints: it takes the array's dtype."""
+    return [int(number) for number in numbers]
+
+
+@pytest.mark.parametrize("scalars", [np.asarray, weak])
+def test_values_are_added_in_64_bits_and_not_in_the_bytes_of_the_rest(scalars: Any) -> None:
+    packed = packed_values(KEY, BITS)
+    assert [rest.dtype.itemsize for rest in packed.rest] == [1, 8, 1]
+    packed = StatValues(packed.key, packed.n, scalars(packed.smallest), packed.rest)
+    for place, key in enumerate(packed.key.tolist()):
+        values = packed.values_at(place)
+        assert values.tolist() == BITS[key == KEY].tolist()
+        assert len(values) == 1 or values.dtype == np.uint64
+
+
+def test_values_come_back_in_their_old_order() -> None:
+    assert packed_values(KEY, BITS).unpacked(KEY).tolist() == BITS.tolist()

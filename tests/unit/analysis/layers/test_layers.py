@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,14 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import event, line, plane, trace
-from tests.unit.analysis.layers.totals import totals_of
 from tfprof_widgets.analysis import (
     MAX_SCOPE_DEPTH,
+    N_UNITS,
     PHASES,
     UNATTRIBUTED,
     Analysis,
     Layers,
     OpScopes,
+    OpSums,
     Scopes,
     compute_layers,
     compute_scopes,
@@ -31,6 +32,21 @@ from tfprof_widgets.analysis import (
 from tfprof_widgets.analysis import scopes as scopes_module
 from tfprof_widgets.read import open_traces
 from tfprof_widgets.trace import SourceMap, empty_source_map
+
+
+def totals_of(self_us: Sequence[float], *, is_device: Sequence[bool] | None = None) -> OpSums:
+    """Ops that ran once each; on the host unless told otherwise."""
+    sides = is_device if is_device is not None else [False] * len(self_us)
+    self_ps, once = np.array(self_us, np.float64) * 1e6, np.ones(len(self_us), np.int64)
+    return OpSums(
+        is_device=np.array(sides, np.bool_),
+        count=once,
+        n_done=once.astype(np.float64),
+        total_ps=self_ps,
+        self_ps=self_ps,
+        unit_ns=np.zeros((len(self_us), N_UNITS)),
+    )
+
 
 CALL = "StatefulPartitionedCall"
 TIMES = [f"{phase}_time_us" for phase in PHASES]

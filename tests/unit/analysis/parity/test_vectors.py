@@ -1,22 +1,34 @@
 """The test vectors TV1 to TV9 and TV12: XProf's answer and ours side by side, which differ by D1 to D10 and nothing else.
 
 XProf's answers are asked of XProf itself, so that a difference that goes away is noticed. TV12, the trace of eight GPUs, is
-compared in full by the tests of parity; its published figures are here. TV10, TV11 and TV13 are in test_vectors_large.py.
+compared in full by the tests of parity; its published figures are here. TV10, TV11 and TV13, large ones, are below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from tests.captures import committed
+from tests.unit.analysis.hosts.several_hosts_oracle import pod_steps, xprof_of_runs
 from tests.unit.analysis.parity import vector_traces as drawn
-from tests.unit.analysis.parity.parity_case import Case
+from tests.unit.analysis.parity.parity_case import (
+    KINDS,
+    LOOPING_KIND,
+    UNMARKED_KINDS,
+    WITHOUT_ITERATIONS,
+    Case,
+    without_iterations,
+)
 from tests.unit.analysis.xprof_oracle import preprocessed, rows, xprof, xprof_all
-from tfprof_widgets.analysis import IDLE, Analysis, Overview, Steps, aggregate_ops, guide_of
+from tfprof_widgets.analysis import IDLE, Analysis, Overview, Steps, aggregate_ops, guide_of, idle_of, idle_times
 from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import merge_traces
 
 VECTORS = {
     "ends with its parent": drawn.child_that_ends_with_its_parent(),
@@ -279,3 +291,99 @@ def test_tv12_eight_gpus_have_the_published_figures(case_of: Callable[[str], Cas
     kernel = case.results.kernels.frame.iloc[0]
     times = [kernel[name] for name in ("occurrences", "total_time_us", "avg_time_us", "min_time_us", "max_time_us")]
     assert times == [194, 7908.309, 40.764, 17.407, 76.8]
+
+
+@pytest.fixture(scope="module")
+def theirs_of_large() -> dict[str, Any]:
+    """What XProf says of TV10."""
+    return xprof(drawn.tpu_steps(), "framework_op_stats", "overview_page")
+
+
+def read(content: bytes) -> Analysis:
+    return Analysis(read_xspace(content))
+
+
+def test_tv10_steps_of_a_tpu_equal_xprof(theirs_of_large: dict[str, Any]) -> None:
+    shown, got_steps = rows(theirs_of_large["overview_page"][1]), read(drawn.tpu_steps()).steps.frame.to_dict("records")
+    assert [row["stepnum"] for row in shown] == [row["name"] for row in got_steps] == ["0", "1", "2"]
+    for want, got in zip(shown, got_steps, strict=True):
+        # XProf counts collectives as compute.
+        compute = got["device_compute_ms"] + got["device_collectives_ms"]
+        times = (compute, got["input_ms"], got["other_ms"])
+        assert times == pytest.approx((0.064, 0.02, 0.016), abs=1e-12)
+        keys = ("tcComputeTimeMs", "tcInfeedTimeMs", "tcIdleTimeMs")
+        assert tuple(want[key] for key in keys) == pytest.approx(times, abs=1e-12)
+
+
+def test_tv10_ops_of_a_tpu_equal_xprof(theirs_of_large: dict[str, Any]) -> None:
+    table = rows(theirs_of_large["framework_op_stats"][0])
+    shown = [row for row in table if row["host_or_device"] == "Device"]
+    tpu = read(drawn.tpu_steps())
+    ours = aggregate_ops(tpu.occurrences, shares=tpu.op_shares, idle=True)
+    ours = ours[ours["device"] == "Device"]
+    assert [(row["operation"], row["occurrences"], row["total_time"], row["total_self_time"]) for row in shown] == [
+        (row.name, row.occurrences, row.total_time_us, row.total_self_time_us) for row in ours.itertuples(index=False)
+    ]
+    own = dict(zip(ours["name"], ours["total_self_time_us"], strict=True))
+    assert own == {"model/conv": 120, "model/infeed": 60, "model/while": 60, "model/reduce": 12, IDLE: 248}
+
+
+def test_tv10_idle_share_and_duty_cycle_of_a_tpu_equal_xprof(theirs_of_large: dict[str, Any]) -> None:
+    printed, tpu = theirs_of_large["overview_page"][0]["p"], read(drawn.tpu_steps())
+    idle = idle_of(idle_times(tpu.trace, tpu.occurrences))
+    assert printed["device_idle_time_percent"] == f"{idle.device_idle_ratio:.1%}" == "49.6%"
+    assert printed["device_duty_cycle_percent"] == f"{idle.device_duty_cycle_ratio:.1%}" == "39.2%"
+
+
+def test_tv11_steps_of_two_hosts_are_aligned_by_time() -> None:
+    files = {"a": drawn.gpu_host("a", 4, 0), "b": drawn.gpu_host("b", 5, 10)}
+    steps = pod_steps(xprof_of_runs({"TV11": files})["TV11"])
+    assert [sorted(step) for step in steps] == [["a", "b"]] * 3
+    workers = Analysis(merge_traces([read_xspace(content) for content in files.values()])).workers
+    assert workers.n_steps == 3
+    assert workers.frame["host"].tolist() == ["a", "b"] * 3
+    assert workers.frame["step"].tolist() == [0, 0, 1, 1, 2, 2]
+    assert workers.frame["start_ms"].tolist() == [0.01, 0.01, 0.02, 0.02, 0.03, 0.03]
+    assert (workers.frame["device_compute_ms"] == 0.005).all()
+
+
+def event_times(page: dict[str, Any]) -> list[float]:
+    return [one["ts"] for one in page["traceEvents"] if one.get("ph") == "X"]
+
+
+def test_tv13_d7_no_event_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    n, limit = 1200, 1000
+    content = drawn.unsorted_events(n)
+    every = event_times(xprof(content, "trace_viewer")["trace_viewer"])
+    assert every == [10 * (7 * i % n) for i in range(n)]  # in the order of the file
+    monkeypatch.setenv("TF_PROFILER_TRACE_VIEWER_MAX_EVENTS", str(limit))
+    assert event_times(xprof(content, "trace_viewer")["trace_viewer"]) == [10 * i for i in range(limit)]
+    assert read_xspace(content).n_events == n
+
+
+def test_tv13_more_than_a_million_events_of_one_line_are_all_there() -> None:
+    n = 1_200_000
+    trace = read_xspace(drawn.one_line_of(n))
+    assert trace.n_events == n
+    np.testing.assert_array_equal(trace.start_ps, 2_000_000 * np.arange(n))
+    assert len(Analysis(trace).events) == n
+
+
+MOST_BYTES = 13_000_000
+"""Every clone has them, and every `make goldens CAPTURES=1` adds a tenth of them once more."""
+
+
+@pytest.mark.parametrize("name", [*KINDS, *UNMARKED_KINDS])
+def test_xprof_was_asked_about_this_very_capture(name: str) -> None:
+    assert committed.answers(name)["sha256"] == sha256(committed.content(name)).hexdigest(), "run `make goldens`"
+
+
+def test_xprof_was_asked_about_the_capture_without_iterations() -> None:
+    content = without_iterations(committed.content(LOOPING_KIND))
+    assert committed.answers(WITHOUT_ITERATIONS)["sha256"] == sha256(content).hexdigest(), "run `make goldens`"
+
+
+def test_captures_and_answers_stay_small() -> None:
+    sizes = [path.stat().st_size for path in committed.DATA.rglob("*") if path.is_file()]
+    assert len(sizes) > len(committed.NAMES)
+    assert sum(sizes) < MOST_BYTES
