@@ -79,10 +79,8 @@ if TYPE_CHECKING:
     from .places import (
         FrameTable, KERAS, KERAS_LOSS, KERAS_OPTIMIZER, TENSORFLOW, TF_DATA, UserFiles, bucket_of_file, frame_places,
     )
-    from .hosts.workers import OTHER_EXCHANGES, summarize_communication
+    from .hosts.workers import OTHER_EXCHANGES
     from .advice import of_hosts
-    from .input.of_hosts import summarize_input
-    from .memory.of_hosts import summarize_memory
     from .analysis import Analysis, merge_hosts
     from .summaries import HostSummary, MOST, OTHER_OPS, PackedFrame, Stack
     from .summarizing import summarize_host
