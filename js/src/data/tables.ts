@@ -51,6 +51,15 @@ export interface HloOpsRow {
   readonly source: string;
 }
 
+/** A line of your code, or what no line is charged with, by side, most self time first. */
+export interface SourceLinesRow {
+  readonly file: string;
+  readonly line: number;
+  readonly function: string;
+  readonly code: string;
+  readonly bucket: string;
+}
+
 /** An op that ran on a GPU, most time first. */
 export interface RooflineRow {
   readonly name: string;
@@ -69,15 +78,6 @@ export interface LayersRow {
   readonly kind: "layer" | "loss" | "metrics" | "optimizer" | "input" | "other";
   readonly allocated_bytes: number | null;
   readonly peak_bytes: number | null;
-}
-
-/** A line of your code, or what no line is charged with, by side, most self time first. */
-export interface SourceLinesRow {
-  readonly file: string;
-  readonly line: number;
-  readonly function: string;
-  readonly code: string;
-  readonly bucket: string;
 }
 
 /** A host that holds the others up, the costliest first. */
