@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from .ops.shares import FAMILIES, families, hlo_families, op_families
     from .out_of_memory.failure import MemoryFailure, failure_alone
     from .out_of_memory.what_held import Progress, estimate_batch, parse_failure
-    from .overview import Overview, input_words
+    from .overview import IN_BROWSER, Overview, input_words
     from .places import (
         FrameTable, KERAS, KERAS_LOSS, KERAS_OPTIMIZER, TENSORFLOW, TF_DATA, UserFiles, bucket_of_file, frame_places,
     )

@@ -149,3 +149,25 @@ export interface OverviewBreakdownRow {
   readonly ms: number;
   readonly ratio: number;
 }
+
+/** Figures and sentences of `Profile.overview`, under their names there; null for what is not known. */
+export interface OverviewFigures {
+  readonly left_out: string;
+  readonly is_inferred: boolean;
+  readonly limiter: string;
+  readonly verdict: string;
+  readonly batches: string;
+  readonly verdict_detail: string;
+  readonly busy_ratio: number | null;
+  readonly covered_ratio: number | null;
+  readonly compute_16bit_ratio: number | null;
+  readonly compute_32bit_ratio: number | null;
+  readonly host_time_ratio: number | null;
+  readonly device_time_ratio: number | null;
+  readonly host_eager_ratio: number | null;
+  readonly device_eager_ratio: number | null;
+  readonly device_idle_ratio: number | null;
+  readonly host_idle_ratio: number | null;
+  readonly device_duty_cycle_ratio: number | null;
+  readonly findings: readonly string[];
+}
