@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from . import experiments
     from .analysis.card import Advice
-    from .analysis.memory.of_hosts import ReducedMemory
+    from .analysis.memory.memory import ReducedMemory
     from .analysis.out_of_memory.failure import MemoryFailure
     from .analysis.input.pipeline import InputPipeline
     from .analysis.memory.memory import MemoryProfile

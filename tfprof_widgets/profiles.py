@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from .analysis.graph.options import TreeView as Structure
     from .analysis.input.pipeline import InputPipeline
     from .analysis.many_hosts import ReducedHosts
-    from .analysis.memory.memory import MemoryProfile
-    from .analysis.memory.of_hosts import ReducedMemory
+    from .analysis.memory.memory import MemoryProfile, ReducedMemory
     from .analysis.out_of_memory.failure import MemoryFailure
     from .analysis.overview import Overview
     from .analysis.part import Selection

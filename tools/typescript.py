@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from tfprof_widgets.analysis import TABLES, Sent, Table
+from tfprof_widgets.analysis import IN_BROWSER, TABLES, Sent, Table
 
 FILE = Path(__file__).parents[1] / "js" / "src" / "data" / "tables.ts"
 _HEAD = (
@@ -19,13 +20,22 @@ _TYPES = {
     "text": "string",
     "object": "unknown",
 }
+_OF_FIGURES = {"float": "number | null", "str": "string", "bool": "boolean", "tuple[str, ...]": "readonly string[]"}
 _WORDS = re.compile(r"`[\w ]+`(, `[\w ]+`)* or `[\w ]+`")
 """All that some text may be."""
 
 
 def interfaces() -> str:
     """The text of the file."""
-    return "\n".join([_HEAD, *(_interface(one) for one in TABLES.values() if any(not sent.dtype for sent in one.sent))])
+    rows = (_interface(one) for one in TABLES.values() if any(not sent.dtype for sent in one.sent))
+    return "\n".join([_HEAD, *rows, *_figures()])
+
+
+def _figures() -> Iterator[str]:
+    yield "/** Figures and sentences of `Profile.overview`, under their names there; null for what is not known. */"
+    yield "export interface OverviewFigures {"
+    yield from (f"  readonly {one.name}: {_OF_FIGURES[str(one.type)]};" for one in IN_BROWSER)
+    yield "}\n"
 
 
 def interface_name(table: Table) -> str:

@@ -75,14 +75,12 @@ if TYPE_CHECKING:
     from .ops.shares import FAMILIES, families, hlo_families, op_families
     from .out_of_memory.failure import MemoryFailure, failure_alone
     from .out_of_memory.what_held import Progress, estimate_batch, parse_failure
-    from .overview import Overview, input_words
+    from .overview import IN_BROWSER, Overview, input_words
     from .places import (
         FrameTable, KERAS, KERAS_LOSS, KERAS_OPTIMIZER, TENSORFLOW, TF_DATA, UserFiles, bucket_of_file, frame_places,
     )
-    from .hosts.workers import OTHER_EXCHANGES, summarize_communication
+    from .hosts.workers import OTHER_EXCHANGES
     from .advice import of_hosts
-    from .input.of_hosts import summarize_input
-    from .memory.of_hosts import summarize_memory
     from .analysis import Analysis, merge_hosts
     from .summaries import HostSummary, MOST, OTHER_OPS, PackedFrame, Stack
     from .summarizing import summarize_host
@@ -101,7 +99,7 @@ if TYPE_CHECKING:
     from .steps.steps import (
         CATEGORIES, CaptureSummary, Steps, compute_steps, fetches_in_a_loop, guide_of, measure_interference, step_sentence,
     )
-    from .tables import Column, Sent, TABLES, Table, TableProperty, read_tables, table
+    from .tables import Column, Sent, TABLES, Table, TableProperty, read_tables
     from .timeline import Flows, KINDS, compute_flows, flow_table
     from .verdict import Findings, Idle, idle_of, SAYS_WHY_NOTHING_RUNS, judge, suggest_next_steps
     from .watching.anomalies import Anomaly, AnomalyFinder, Machine

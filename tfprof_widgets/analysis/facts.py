@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -30,20 +30,24 @@ from .hosts.hosts import (
 )
 from .ops.executions import Occurrences, Units, kernel_units, op_occurrences
 from .ops.ops import (
+    MergedOps,
     OpSums,
+    TravellingUnits,
     UnitSums,
     compute_top_ops,
     idle_by_side,
+    merge_ops,
     op_sums,
     ops_table,
     step_ops,
     sums_of_units,
+    travelling_units,
     unit_sums,
 )
 from .ops.shares import OpShares, compute_op_shares
 from .steps.spans import Averaged, Coverage, choose_steps, is_selection, step_coverage
-from .steps.steps import TracedSteps, compute_steps, guide_of
-from .summaries import OTHER_OPS, OWNER, HostSums
+from .steps.steps import MergedSteps, TracedSteps, compute_steps, guide_of, merge_steps
+from .summaries import OTHER_OPS, HostSums
 from .tables import TABLES
 from .xla.units import HloExecutions, hlo_executions
 
@@ -56,11 +60,9 @@ if TYPE_CHECKING:
     from .layers.scopes import OpScopes, Scopes
     from .memory.memory import MemoryProfile, OpMemory
     from .ops.kernels import Kernels
-    from .ops.of_hosts import MergedHlo, MergedOps
-    from .ops.other import HloOps
+    from .ops.other import HloOps, MergedHlo
     from .roofline import Roofline
     from .source import SourceLines
-    from .steps.of_hosts import MergedSteps
     from .steps.owners import Attribution
     from .timeline import Counters, Flows
 
@@ -173,8 +175,6 @@ class Facts:
     @cached_property
     def merged_steps(self) -> MergedSteps:
         """The steps of summed hosts, and which of them are of each."""
-        from .steps.of_hosts import merge_steps
-
         return merge_steps(self.of_hosts.every["steps"])
 
     @property
@@ -275,7 +275,7 @@ class Facts:
 
         return training_first(self._exchanges, not_training(self.host_facts))
 
-    @merged(lambda facts: facts.summed.every["communication"].drop(columns=OWNER))
+    @merged_as_declared("communication")
     def _exchanges(self) -> pd.DataFrame:
         from .hosts.workers import compute_communication
 
@@ -370,15 +370,18 @@ class Facts:
 
     @cached_property
     def _merged_ops(self) -> MergedOps:
-        from .ops.of_hosts import merge_ops
-
-        return merge_ops(self.of_hosts.every, self._merged_hlo)
+        return merge_ops(self.of_hosts.every, self._merged_hlo.frame, self._merged_hlo.row)
 
     @cached_property
     def _merged_hlo(self) -> MergedHlo:
-        from .ops.of_hosts import merge_hlo
+        from .ops.other import merge_hlo
 
         return merge_hlo(self.of_hosts.every["hlo_ops"])
+
+    @cached_property
+    def travelling_units(self) -> TravellingUnits:
+        """What of the units travels to where hosts are summed up."""
+        return travelling_units(self.occurrences, self.op_shares)
 
     @merged(lambda facts: facts._merged_ops.is_input)
     def input_ops(self) -> Bool:
@@ -589,14 +592,11 @@ class Facts:
 
     # ---- memory and input -------------------------------------------------------------------------------------------
 
-    @cached_property
+    @merged_as_declared("memory.summary")
     def memory(self) -> MemoryProfile:
         """Memory by allocator; of summed hosts without what needs every allocation, which raises where that is."""
         from .memory.memory import compute_memory
-        from .memory.of_hosts import merge_memory
 
-        if self.summed is not None:
-            return cast("MemoryProfile", merge_memory(self.summed.names, self.summed.every, self.summed.memory_remedy))
         memory = compute_memory(
             self.trace,
             event_step=self.steps.event_step,
@@ -612,14 +612,11 @@ class Facts:
 
         return memory_by_op(self.memory, self.is_averaged)
 
-    @cached_property
+    @merged_as_declared("input_pipeline.pipelines")
     def tf_data(self) -> TfData:
         """tf.data pipelines and iterators; of summed hosts without their calls, which raise where they are."""
-        from .input.of_hosts import merge_tf_data
         from .input.tf_data import compute_tf_data
 
-        if self.summed is not None:
-            return cast("TfData", merge_tf_data(self.summed.names, self.summed.every))
         found = compute_tf_data(self.trace, grouping=self.steps.grouping)
         if not self.unrecorded:
             return found

@@ -14,9 +14,8 @@ from ..trace.stats import Stats, packed_stats
 from ..trace.trace import DERIVED_LINE_BASE, EventTable, Line, Plane, StringTable, Trace, in_order
 from .ops.executions import Occurrences
 from .steps.categories import CATEGORY_LABELS
-from .steps.of_hosts import STEP_TIME
 from .steps.spans import kinds_of
-from .steps.steps import Steps
+from .steps.steps import STEP_TIME, Steps
 from .summaries import MOST
 
 STEPS, LONGEST = "Steps", "Longest events"

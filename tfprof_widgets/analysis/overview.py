@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -84,9 +84,7 @@ class Overview:
     is_inferred: bool
     """Whether any step was found by what repeats, rather than marked."""
     breakdown: pd.DataFrame
-    """What an averaged step is made of, a row for each category: `category` (such as `input` for the column `input_ms` of
-    `Profile.steps`), `ms` (mean a step), `std_ms`, `ratio` (of the step time).
-    """
+    """What an averaged step is made of: the table `overview.breakdown`."""
     limiter: str
     """The category that limits the steps, such as `input`; empty where there are none."""
     verdict: str
@@ -122,14 +120,10 @@ class Overview:
     """On a TPU the share of the time in which its cores did something else than wait for the host; NaN elsewhere."""
     top_ops: pd.DataFrame
     """The ops with the most self time within the averaged steps (the whole capture where there are none), of devices where
-    any ran ops, else of the CPU; iterators that only wait for others are left out. Columns: `name`, `type`, `device`,
-    `occurrences`, `self_time_ms`, `self_time_ms_per_step`, `self_time_ratio`.
+    any ran ops, else of the CPU; iterators that only wait for others are left out. The table `overview.top_ops`.
     """
     tf_functions: pd.DataFrame
-    """What calls of `tf.function`s cost, a row for each function: `function`, `compiler`, `tracing_count`, `eager_calls`,
-    `concrete_calls`, `traced_calls`, `not_traced_calls`, `self_time_ms`, `expensive_time_ms` (of calls that traced or
-    ran as Python), `expensive_ratio`.
-    """
+    """What calls of `tf.function`s cost: the table `overview.tf_functions`."""
     findings: tuple[str, ...]
     """What else is wrong beside what limits the steps, a sentence each: memory that is nearly full or fragmented."""
     environment: Environment
@@ -149,6 +143,11 @@ class Overview:
 
     def __repr__(self) -> str:
         return f"Overview({plural(self.n_steps, 'step')}: {self.verdict})"
+
+
+_PLAIN = ("float", "str", "bool", "tuple[str, ...]")
+IN_BROWSER = [one for one in fields(Overview) if one.type in _PLAIN and not one.name.startswith("step_time")]
+"""The figures and sentences that the browser gets under these names."""
 
 
 def compute_overview(

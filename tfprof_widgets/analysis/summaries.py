@@ -7,7 +7,7 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -69,19 +69,43 @@ OTHER_OPS = "other ops"
 """Name and type of the op that stands for all that did not travel."""
 OWNER = "owner"
 """The column of a stacked table with the number of the host that a row comes from."""
-_REFERENCES: Mapping[str, Mapping[str, str]] = {
-    "steps": {"session": "sessions"},
-    "units": {"op": "ops", "hlo": "hlo_ops"},
-    "pairs": {"hlo": "hlo_ops", "op": "ops"},
-    "kinds": {"unit": "units"},
-    "peaks": {"allocator": "memory"},
-    "held": {"allocator": "memory"},
-    "pipelines": {"bottleneck": "iterators"},
-    "iterators": {"parent_id": "iterators", "pipeline": "pipelines"},
-}
-"""Columns that hold rows of a table of the same host, -1 for none."""
-_MOMENTS = {"steps": "start_ps", "memory": "peak_at_ms", "iterators": "start_ms"}
-"""Columns that hold times after the origin of the host."""
+
+
+@dataclass(frozen=True)
+class Travelling:
+    """A table of one host of which rows travel to where the tables of all hosts are stacked."""
+
+    of_host: Callable[[Any], pd.DataFrame]
+    """What gives its rows from the facts of a host, those that matter most first."""
+    most: str = ""
+    """The field of `MOST` that bounds its rows; "" where nothing has to."""
+    rest: Callable[[pd.DataFrame], Sequence[Mapping[str, object]]] | None = None
+    """What stands in the place of the rows that do not travel; None where `of_host` gives those that travel alone."""
+    did: str = ""
+    """What hosts with more rows did more of than travels."""
+    told: str = ""
+    """Which rows are here; `{}` is how many of how many."""
+    n_all: Callable[[Any], int] | None = None
+    """How many rows a host has; None where `of_host` gives all of them."""
+    refers: Mapping[str, str] = field(default_factory=dict)
+    """Columns that hold rows of another table of the same host, -1 for none."""
+    moment: str = ""
+    """The column with times after the origin of the host."""
+
+    def packed(self, facts: Any) -> tuple[PackedFrame, int]:
+        """The rows that travel, and how many the host has."""
+        frame = self.of_host(facts)
+        n_all = len(frame) if self.n_all is None else self.n_all(facts)
+        return PackedFrame.of(with_rest(frame, getattr(MOST, self.most), self.rest) if self.rest else frame), n_all
+
+
+TRAVELLING: dict[str, Travelling] = {}
+"""By name; filled where tables are declared."""
+
+
+def travels(name: str, of_host: Callable[[Any], pd.DataFrame], **how: Any) -> None:
+    """Declare how a table travels; `how` are fields of `Travelling`."""
+    TRAVELLING[name] = Travelling(of_host, **how)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,12 +186,13 @@ class Stack(dict[str, pd.DataFrame]):
         frames = [one[name] for one in self._hosts]
         owner = np.repeat(np.arange(len(frames)), [len(frame) for frame in frames])
         frame = _stacked(frames).assign(**{OWNER: owner})
-        for column, other in _REFERENCES.get(name, {}).items():
+        declared = TRAVELLING[name]
+        for column, other in declared.refers.items():
             row = frame[column].to_numpy(np.int64)
             frame[column] = np.where(row < 0, -1, row + self.first_row(other)[owner])
-        if name in _MOMENTS:
+        if declared.moment:
             shift = self.shift_ps[owner]
-            frame[_MOMENTS[name]] += shift if _MOMENTS[name].endswith("_ps") else shift / PS_PER_MS
+            frame[declared.moment] += shift if declared.moment.endswith("_ps") else shift / PS_PER_MS
         self[name] = frame
         return frame
 
@@ -185,12 +210,14 @@ def united(frame: pd.DataFrame, keys: Sequence[str], rules: Mapping[str, str]) -
     return found.astype(frame.dtypes[list(found.columns)].to_dict()), np.asarray(groups.ngroup(), np.int64)
 
 
-def with_rest(frame: pd.DataFrame, most: int, rest: Callable[[pd.DataFrame], Mapping[str, object]]) -> pd.DataFrame:
-    """The first rows, and where there are more one row in place of the others, as `rest` makes it of them."""
+def with_rest(
+    frame: pd.DataFrame, most: int, rest: Callable[[pd.DataFrame], Sequence[Mapping[str, object]]]
+) -> pd.DataFrame:
+    """The first rows, and where there are more those that `rest` makes of the others."""
     if len(frame) <= most:
         return frame
-    row = pd.DataFrame([rest(frame.iloc[most:])], columns=frame.columns)
-    return pd.concat([frame.iloc[:most], row], ignore_index=True).astype(frame.dtypes.to_dict())
+    rows = pd.DataFrame(rest(frame.iloc[most:]), columns=frame.columns)
+    return pd.concat([frame.iloc[:most], rows], ignore_index=True).astype(frame.dtypes.to_dict())
 
 
 def no_events(what: str, host: str, call: str) -> TfProfError:
@@ -278,11 +305,6 @@ class HostSums:
     def noted(self) -> dict[str, str]:
         """What captures recorded of their machines; where hosts differ, by the first of them."""
         return {name: value for one in reversed(self.summaries) for name, value in one.facts.items()}
-
-    @property
-    def memory_remedy(self) -> str | None:
-        """Why little or no memory was recorded."""
-        return self.summaries[0].memory_remedy
 
     @property
     def framework(self) -> Framework:

@@ -3,62 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
-
-import numpy as np
-import pandas as pd
+from operator import itemgetter
 
 from .advice.of_hosts import host_advice
 from .common import plural
 from .facts import Facts
-from .hosts.hosts import HostFacts
-from .hosts.workers import OTHER_EXCHANGES, summarize_communication
-from .input.of_hosts import summarize_input
+from .hosts import workers
+from .input import tf_data
 from .low_detail import low_detail
-from .memory.of_hosts import summarize_memory
-from .ops.kernels import OTHER_KERNELS, summarize_kernels
-from .ops.of_hosts import CUT, kept_units, n_shortened, summarize_hlo, summarize_ops
-from .ops.other import OTHER_COPIES, summarize_copies
-from .steps.of_hosts import outlined_pieces, step_kinds, summarize_steps
-from .summaries import MOST, OTHER_OPS, HostSummary, PackedFrame
+from .memory import memory
+from .ops import kernels
+from .ops.other import CUT, n_shortened
+from .steps.steps import outlined_pieces
+from .summaries import MOST, TRAVELLING, HostSummary
 from .xla.programs import graphs_switched_off
+
+__all__ = ["kernels", "left_out", "memory", "summarize_host", "tf_data", "workers"]
+"""The modules are those that declare what travels, which nothing else here imports."""
 
 
 def summarize_host(results: Facts, *, path: str = "") -> HostSummary:
     """Reduce the results of one host's file."""
-    trace, units = results.trace, kept_units(results.occurrences, results.op_shares)
-    pieces, n_pieces = outlined_pieces(results.steps)
-    tables = {
-        "hosts": PackedFrame.of(pd.DataFrame(results.host_facts, columns=[one.name for one in fields(HostFacts)])),
-        "communication": summarize_communication(results.communication),
-        "tf_functions": PackedFrame.of(results.tf_functions),
-        "steps": summarize_steps(results.steps),
-        **summarize_ops(
-            results.occurrences,
-            results.op_shares,
-            units,
-            is_input=results.op_scopes.is_input,
-            step_kind=np.append(step_kinds(results.steps), -1)[results.steps.event_step],
-        ),
-        "hlo_ops": summarize_hlo(results.hlo_ops, units.hlo),
-        "kernels": summarize_kernels(results.kernels),
-        "copies": summarize_copies(results.copies),
-        **summarize_memory(results.memory, results.memory_by_op),
-        **summarize_input(results.tf_data),
-    }
+    trace, (pieces, n_pieces) = results.trace, outlined_pieces(results.steps)
+    packed = {name: declared.packed(results) for name, declared in TRAVELLING.items()}
     return HostSummary(
         host=next((plane.host for plane in trace.planes if plane.host), ""),
         path=path,
         trace=low_detail(trace, results.steps, results.occurrences, pieces),
-        tables=tables,
-        n_all={
-            "steps": len(results.steps.frame),
-            "units": units.n_all,
-            "kernels": len(results.kernels.frame),
-            "copies": len(results.copies),
-            "memory_ops": len(results.memory_by_op.name),
-            "pipelines": len(results.tf_data.pipelines),
-        },
+        tables={name: table for name, (table, _) in packed.items()},
+        n_all={name: n for name, (_, n) in packed.items()},
         sums={
             **n_pieces,
             **results.idle_times,
@@ -85,8 +58,14 @@ def left_out(summaries: Sequence[HostSummary], sums: Mapping[str, int]) -> tuple
 
 
 def _sentences(summaries: Sequence[HostSummary], sums: Mapping[str, int]) -> Iterator[str]:
-    listed = "that took most time are listed, the time of the others is in the row"
-    yield from _cut(summaries, "steps", MOST.steps, "ran more steps", "the first {}")
+    for name, declared in sorted(TRAVELLING.items(), key=itemgetter(0)):
+        most = getattr(MOST, declared.most, 0)
+        cut = [one for one in summaries if declared.did and one.n_all[name] > most]
+        if cut:
+            n = [one.n_all[name] for one in cut]
+            whole = f"{min(n):,}" if min(n) == max(n) else f"{min(n):,} to {max(n):,}"
+            told = declared.told.format(f"{most:,} of {whole}")
+            yield f"{_of(cut, summaries)} {declared.did} than a reduced profile has: {told}."
     cut = [one for one in summaries if one.sums["n_outlined"]]
     if cut:
         n_steps = sum(len(one.tables["steps"]) for one in summaries)
@@ -95,13 +74,6 @@ def _sentences(summaries: Sequence[HostSummary], sums: Mapping[str, int]) -> Ite
             f"outlines {sums['n_outlined']:,} of {plural(n_steps, 'step')}, and draws all in {sums['n_drawn']:,} parts in "
             f"place of {sums['n_pieces']:,}, at most {MOST.pieces} a step and {MOST.host_pieces:,} a host."
         )
-    yield from _cut(summaries, "units", MOST.units, "ran more ops", f"the {{}} {listed} {OTHER_OPS!r}")
-    yield from _cut(summaries, "kernels", MOST.kernels, "ran more kernels", f"the {{}} {listed} {OTHER_KERNELS!r}")
-    told = "with the most exposed time are listed, the others are in the row"
-    yield from _cut(summaries, "copies", MOST.copies, "copied more tensors", f"the {{}} {told} {OTHER_COPIES!r}")
-    told = "that allocated most are told apart, the bytes of the others are those of"
-    told = f"the {{}} {told} {OTHER_OPS!r}"
-    yield from _cut(summaries, "memory_ops", MOST.ops, "allocated memory for more ops", told)
     n_cut = sum(n_shortened(one.tables["hlo_ops"]["expression"].tolist()) for one in summaries)
     if n_cut:
         n_all = sum(len(one.tables["hlo_ops"]) for one in summaries)
@@ -109,21 +81,6 @@ def _sentences(summaries: Sequence[HostSummary], sums: Mapping[str, int]) -> Ite
             f"Of {n_cut:,} of {plural(n_all, 'HLO op')} only the first {MOST.expression:,} characters of their text "
             f"are here; they end in {CUT!r}."
         )
-    n_other = sum(bool((one.tables["communication"]["name"] == OTHER_EXCHANGES).any()) for one in summaries)
-    if n_other:
-        yield f"The exchanges with the least exposed time of {plural(n_other, 'host')} are in rows named {OTHER_EXCHANGES!r}."
-    told = "the {} that took most time are listed"
-    yield from _cut(summaries, "pipelines", MOST.pipelines, "ran more input pipelines", told)
-
-
-def _cut(summaries: Sequence[HostSummary], name: str, most: int, did: str, told: str) -> Iterator[str]:
-    """A sentence where some hosts have more rows of a table than travel."""
-    cut = [one for one in summaries if one.n_all[name] > most]
-    if cut:
-        n = [one.n_all[name] for one in cut]
-        whole = f"{min(n):,}" if min(n) == max(n) else f"{min(n):,} to {max(n):,}"
-        told = told.format(f"{most:,} of {whole}")
-        yield f"{_of(cut, summaries)} {did} than a reduced profile has: {told}."
 
 
 def _of(cut: Sequence[HostSummary], summaries: Sequence[HostSummary]) -> str:

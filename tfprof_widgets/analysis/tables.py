@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -40,51 +41,22 @@ _UNITS = {
     "gbps": "GB/s",
 }
 """By the last word of a column's name."""
-_HOMES = """
-analysis.events: events
-analysis.timeline: flows
-analysis.steps.steps: steps; step_guide
-analysis.attribution: attribution
-analysis.idle: idle; kernel_launches
-analysis.ops.ops: ops; select().op_statistics(by="type")
-analysis.ops.kernels: kernels
-analysis.ops.other: copies; hlo_ops
-analysis.source: program_memory
-analysis.roofline: roofline
-analysis.layers.layers: layers
-analysis.source: source_lines
-analysis.layers.scopes: scopes
-analysis.graph.op_graph: variables
-analysis.graph.tree: tree(view)
-analysis.hosts.workers: workers; stragglers; communication
-analysis.hosts.hosts: hosts
-analysis.memory.memory: memory.summary; memory.timeline
-analysis.memory.moments: memory.peak; memory.held_at_peak; memory.steps
-analysis.memory.memory: memory.lifetimes
-analysis.memory.growth: memory.unfreed
-analysis.out_of_memory.what_held: memory_failure.by_op; memory_failure.by_layer; memory_failure.by_line
-analysis.input.iterators: input_pipeline.categories; input_pipeline.ops; input_pipeline.executions
-analysis.input.pipeline: input_pipeline.steps; input_pipeline.hosts
-analysis.input.tf_data: input_pipeline.pipelines
-analysis.input.usage: input_pipeline.iterators; input_pipeline.execution
-analysis.overview: overview.breakdown; overview.top_ops
-analysis.ops.other: overview.tf_functions
-analysis.advice.rules: advice_table
-analysis.timeline: counters
-analysis.machine: system; system_findings
-several_runs: scaling(profiles).frame
-analysis.comparison.comparison: diff(a, b).summary; diff(a, b).categories; diff(a, b).ops; diff(a, b).layers
-analysis.comparison.comparison: diff(a, b).source_lines; diff(a, b).kernels; diff(a, b).iterators; diff(a, b).memory
-analysis.experiments: experiment(...).frame; experiment(...).table
-loading: watch.steps; watch.samples
-notebook.doctor_report: doctor().frame
-"""
-_HOME_OF = {
-    name: module
-    for module, _, names in (line.partition(": ") for line in _HOMES.split("\n")[1:-1])
-    for name in names.split("; ")
-}
-"""From each table to the module that declares it, in the order in which files and the reference have them."""
+_MODULES = (
+    *("analysis.events", "analysis.timeline", "analysis.steps.steps", "analysis.attribution", "analysis.idle"),
+    *("analysis.ops.ops", "analysis.ops.kernels", "analysis.ops.other", "analysis.source", "analysis.roofline"),
+    *("analysis.layers.layers", "analysis.layers.scopes", "analysis.graph.op_graph", "analysis.graph.tree"),
+    *("analysis.hosts.workers", "analysis.hosts.hosts", "analysis.memory.memory", "analysis.memory.moments"),
+    *(
+        "analysis.memory.growth",
+        "analysis.out_of_memory.what_held",
+        "analysis.input.pipeline",
+        "analysis.input.iterators",
+    ),
+    *("analysis.input.tf_data", "analysis.input.usage", "analysis.overview", "analysis.advice.rules"),
+    *("analysis.machine", "analysis.comparison.comparison", "analysis.experiments", "several_runs", "loading"),
+    "notebook.doctor_report",
+)
+"""Those that declare tables, in the order in which files and the reference have these."""
 _DECLARED: dict[str, Table] = {}
 
 
@@ -139,6 +111,8 @@ class Table:
     """What a reduced profile does not have, in words; "" where it has the table."""
     of_hosts: Callable[[Any], Any] | None = None
     """What gives it from the sums of hosts, where that is all that it takes."""
+    module: str = ""
+    """That declares it."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -198,7 +172,7 @@ def read_tables(text: str, known: Mapping[str, Table] | None = None) -> dict[str
 
 def _columns(line: str, known: Mapping[str, Table]) -> Iterator[Column]:
     prefix, is_group, group = line.strip().partition("*")
-    if is_group and (group in known or group in _HOME_OF):
+    if is_group and " " not in prefix:
         columns = (known[group] if group in known else TABLES[group]).columns
         yield from (replace(one, name=f"{prefix}{one.name}") for one in columns)
         return
@@ -303,8 +277,6 @@ def table(
     """
     told, _, note = dedent(text).strip().partition("\n\n")
     (found,) = read_tables(told, _GROUPS).values()
-    if found.name not in _HOME_OF:
-        raise LookupError(f"`_HOMES` names no module for the table {found.name!r}: add it there")
     of_results = attrgetter(read or found.name) if isinstance(read, str) else read
     in_front = _GROUPS[file_has].columns if file_has else ()
     declared = replace(
@@ -316,6 +288,7 @@ def table(
         file_columns=(*in_front, *found.columns),
         of_executions=of_executions,
         of_hosts=of_hosts,
+        module=sys._getframe(1).f_globals["__name__"],
     )
     _DECLARED[declared.name] = declared
     return declared
@@ -331,18 +304,22 @@ def _sent(browser: str, columns: tuple[Column, ...]) -> Iterator[Sent]:
 
 
 class _Tables(Mapping[str, Table]):
-    """Every table by its name; to look one up imports the module that declares it, and no other."""
+    """Every table by its name; to look one up imports modules in order, up to the one that declares it."""
 
     def __getitem__(self, name: str) -> Table:
-        if name not in _DECLARED:
-            import_module(f"..{_HOME_OF[name]}", __package__)
+        for module in _MODULES:
+            if name in _DECLARED:
+                break
+            import_module(f"..{module}", __package__)
         return _DECLARED[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_HOME_OF)
+        modules = [import_module(f"..{one}", __package__).__name__ for one in _MODULES]
+        tables = [*_DECLARED.values()]
+        return (table.name for module in modules for table in tables if table.module == module)
 
     def __len__(self) -> int:
-        return len(_HOME_OF)
+        return sum(1 for _ in self)
 
 
 TABLES: Mapping[str, Table] = _Tables()

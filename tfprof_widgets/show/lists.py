@@ -30,7 +30,7 @@ from ..analysis.ops.kernels import KERNELS, Kernels, beside_products, is_eligibl
 from ..analysis.ops.other import HLO_OPS, instructions_of
 from ..analysis.ops.shares import FAMILIES, families, op_families
 from ..analysis.out_of_memory.failure import MAX_ROWS, MemoryFailure
-from ..analysis.overview import BREAKDOWN, input_words
+from ..analysis.overview import BREAKDOWN, IN_BROWSER, input_words
 from ..analysis.places import UserFiles
 from ..analysis.roofline import ROOFLINE
 from ..analysis.source import SOURCE_LINES, SourceLines
@@ -221,10 +221,6 @@ def _row(row: dict[Any, Any], key: str, detail: str) -> dict[str, Any]:
 VERSION = 2
 MAX_PLANES = 4096
 """With more only those with a sent line."""
-_OVERVIEW_RATIOS = (
-    *("compute_16bit_ratio", "compute_32bit_ratio", "host_time_ratio", "device_time_ratio", "host_eager_ratio"),
-    *("device_eager_ratio", "host_idle_ratio", "device_idle_ratio", "device_duty_cycle_ratio"),
-)
 _MOST_STRAGGLERS = 100
 """The costliest; the meta says of how many."""
 
@@ -309,14 +305,10 @@ def _overview(results: Analysis) -> dict[str, Any]:
             "n": overview.n_steps,
             "n_averaged": overview.n_steps_averaged,
         },
-        **fields_of(overview, "batches", "verdict", "verdict_detail", "limiter"),
+        **fields_of(overview, *(one.name for one in IN_BROWSER)),
         "breakdown": records(overview.breakdown[BREAKDOWN.in_browser()]),
-        "busy_ratio": overview.busy_ratio,
         "has_device": overview.environment.n_active_devices > 0,
         "environment": {key: plain(value) for key, value in dataclasses.asdict(overview.environment).items()},
-        "findings": list(overview.findings),
-        "left_out": overview.left_out,
-        **fields_of(overview, *_OVERVIEW_RATIOS),
     }
 
 

@@ -9,6 +9,7 @@ import type {
   LayersRow,
   MemorySummaryRow,
   OverviewBreakdownRow,
+  OverviewFigures,
   RooflineRow,
   SourceLinesRow,
   StragglersRow,
@@ -104,18 +105,11 @@ interface InputMeta {
   ops: [op: string, category: string, work?: number, steady?: number | null][];
 }
 
-export interface OverviewMeta {
+export interface OverviewMeta extends Partial<OverviewFigures> {
   step_time?: { avg: number; std: number; min: number; max: number; n: number; n_averaged: number };
-  /** "5 batches in one call, 21.4 ms a batch"; "" where a step is one batch. */
-  batches?: string;
-  verdict?: string;
-  verdict_detail?: string;
-  limiter?: string | null;
   breakdown?: OverviewBreakdownRow[];
+  has_device?: boolean;
   environment?: Record<string, unknown>;
-  findings?: string[];
-  left_out?: string;
-  [other: string]: unknown;
 }
 
 export interface KernelMeta extends KernelsRow {

@@ -51,6 +51,15 @@ export interface HloOpsRow {
   readonly source: string;
 }
 
+/** A line of your code, or what no line is charged with, by side, most self time first. */
+export interface SourceLinesRow {
+  readonly file: string;
+  readonly line: number;
+  readonly function: string;
+  readonly code: string;
+  readonly bucket: string;
+}
+
 /** An op that ran on a GPU, most time first. */
 export interface RooflineRow {
   readonly name: string;
@@ -69,15 +78,6 @@ export interface LayersRow {
   readonly kind: "layer" | "loss" | "metrics" | "optimizer" | "input" | "other";
   readonly allocated_bytes: number | null;
   readonly peak_bytes: number | null;
-}
-
-/** A line of your code, or what no line is charged with, by side, most self time first. */
-export interface SourceLinesRow {
-  readonly file: string;
-  readonly line: number;
-  readonly function: string;
-  readonly code: string;
-  readonly bucket: string;
 }
 
 /** A host that holds the others up, the costliest first. */
@@ -148,4 +148,26 @@ export interface OverviewBreakdownRow {
   readonly category: string;
   readonly ms: number;
   readonly ratio: number;
+}
+
+/** Figures and sentences of `Profile.overview`, under their names there; null for what is not known. */
+export interface OverviewFigures {
+  readonly left_out: string;
+  readonly is_inferred: boolean;
+  readonly limiter: string;
+  readonly verdict: string;
+  readonly batches: string;
+  readonly verdict_detail: string;
+  readonly busy_ratio: number | null;
+  readonly covered_ratio: number | null;
+  readonly compute_16bit_ratio: number | null;
+  readonly compute_32bit_ratio: number | null;
+  readonly host_time_ratio: number | null;
+  readonly device_time_ratio: number | null;
+  readonly host_eager_ratio: number | null;
+  readonly device_eager_ratio: number | null;
+  readonly device_idle_ratio: number | null;
+  readonly host_idle_ratio: number | null;
+  readonly device_duty_cycle_ratio: number | null;
+  readonly findings: readonly string[];
 }

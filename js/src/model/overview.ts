@@ -346,7 +346,7 @@ export function hostOverview(meta: TraceMeta, steps: Table, host: string): Overv
     breakdown,
     verdict: hostSentence(shortHost(host, hostsOf(meta)), time.avg, largest),
     verdict_detail: allHosts(meta.overview.verdict ?? ""),
-    limiter: largest?.category ?? null,
+    limiter: largest?.category ?? "",
     environment: {
       ...environment,
       ...{ hosts: [host], n_devices: devices.length, n_active_devices: devices.length, n_threads: 0 },

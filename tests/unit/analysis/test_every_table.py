@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pydoc
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 import tfprof_widgets as tfprof
+from tests import layers
 from tests.builders import Event, Plane, U, aggregated, event, line, plane, session, space, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
 from tfprof_widgets.analysis import (
@@ -22,7 +24,6 @@ from tfprof_widgets.analysis import (
     flow_table,
     read_tables,
     select,
-    table,
 )
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Trace, merge_traces
@@ -262,10 +263,12 @@ def test_columns_of_groups_and_tables_are_taken_over_with_a_prefix_before_their_
     assert tables["b.c"].names == ("first_time_us", "first_rate", "name", "time_us", "rate")
 
 
-def test_every_table_is_declared_by_the_module_that_is_looked_in() -> None:
+def test_every_module_that_declares_tables_is_looked_in() -> None:
+    declares = re.compile(r"^from \S*\btables import (?:.*\W)?table$", re.MULTILINE)
+    paths = [path for path, text in layers.package_modules().items() if declares.search(text)]
+    modules = {".".join(("tfprof_widgets", *path.with_suffix("").parts)) for path in paths}
+    assert {found.module for found in TABLES.values()} == modules
     assert [found.name for found in TABLES.values()] == list(TABLES)
-    with pytest.raises(LookupError, match="names no module"):
-        table("nowhere: a row\n    name  text  its name")
 
 
 def test_what_the_browser_gets_is_declared_by_name_dtype_and_mark() -> None:

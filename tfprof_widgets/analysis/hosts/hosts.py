@@ -17,7 +17,7 @@ from ..common import PS_PER_MS, Stretches, host_of_plane, hosts_of, typed_table
 from ..events import Framework, framework_of, is_of_torch
 from ..names import OpCategory, by_ends
 from ..steps.spans import on_stream
-from ..summaries import united
+from ..summaries import travels, united
 from ..tables import table
 
 HOSTS = table("""
@@ -33,6 +33,7 @@ HOSTS = table("""
     Which hosts the profile has, and what each did in the training. `path` is the first file of a host, empty where
     the profile has none of its own. It always has a row for each host.
 """)
+travels("hosts", lambda facts: pd.DataFrame(facts.host_facts, columns=[one.name for one in fields(HostFacts)]))
 
 _ACCELERATOR = re.compile(r"/device:(GPU|TPU):\d+")
 _NVIDIA = {2: "Fermi", 3: "Kepler", 5: "Maxwell", 6: "Pascal", 9: "Hopper", 10: "Blackwell"}

@@ -29,7 +29,7 @@ from ..names import parse_op_names
 from ..steps.categories import STEP_CATEGORIES, computes_on_host
 from ..steps.spans import MIN_STEPS, SpanType, on_stream
 from ..steps.steps import Steps, TracedSteps
-from ..summaries import MOST, PackedFrame
+from ..summaries import OWNER, travels
 from ..tables import table
 from .clocks import NO_SHIFTS, ClockShifts, align_most, clock_shifts
 from .hosts import HostFacts, median_of_others, roles
@@ -67,7 +67,8 @@ STRAGGLERS = table(
     browser="*",
 )
 
-COMMUNICATION = table("""
+COMMUNICATION = table(
+    """
     communication: what a host exchanged, by kind and name, most exposed time first
         host             text   its name
         kind             text   of exchange, such as `collective`
@@ -82,7 +83,18 @@ COMMUNICATION = table("""
 
     Exposed time is the part in which nothing computed meanwhile: only that makes the training longer. Hosts that
     train come first, then parameter servers and coordinators. Empty where nothing was exchanged.
-""")
+    """,
+    of_hosts=lambda sums: sums.every["communication"].drop(columns=OWNER),
+)
+OTHER_EXCHANGES = "other exchanges"
+travels(
+    "communication",
+    lambda facts: facts.communication,
+    most="exchanges",
+    rest=lambda rest: _other_exchanges(rest),
+    did="exchanged more",
+    told=f"the {{}} with the most exposed time are listed, the others are in rows named {OTHER_EXCHANGES!r}",
+)
 
 EXCHANGE = "device_collectives"
 """The category of step time in which a host waits for others."""
@@ -461,19 +473,11 @@ def training_first(frame: pd.DataFrame, others: Collection[str] = ()) -> pd.Data
     return frame.iloc[order].reset_index(drop=True)
 
 
-OTHER_EXCHANGES = "other exchanges"
-
-
-def summarize_communication(frame: pd.DataFrame) -> PackedFrame:
-    """Keep the rows with the most exposed time, and add up the others of each kind."""
-    if len(frame) <= MOST.exchanges:
-        return PackedFrame.of(frame)
-    kept, rest = frame.iloc[: MOST.exchanges], frame.iloc[MOST.exchanges :]
+def _other_exchanges(rest: pd.DataFrame) -> list[dict[str, object]]:
+    """One row for each host and kind."""
     sums = ["occurrences", "total_time_us", "exposed_time_us", "time_ratio", "bytes"]
     others = rest.groupby(["host", "kind"], as_index=False, sort=False).agg(dict.fromkeys(sums, "sum"))
-    total = others["total_time_us"].to_numpy()
-    exposed = others["exposed_time_us"].to_numpy()
-    others["overlap_ratio"] = np.where(total > 0, 1 - exposed / np.maximum(total, 1e-9), 0.0)
-    others["name"] = OTHER_EXCHANGES
-    others["type"] = OTHER_EXCHANGES
-    return PackedFrame.of(pd.concat([kept, others[list(frame.columns)]], ignore_index=True))
+    total, exposed = others["total_time_us"].to_numpy(), others["exposed_time_us"].to_numpy()
+    overlap = np.where(total > 0, 1 - exposed / np.maximum(total, 1e-9), 0.0)
+    rows = others.assign(overlap_ratio=overlap, name=OTHER_EXCHANGES, type=OTHER_EXCHANGES).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]

@@ -156,14 +156,9 @@ class InputPipeline:
     input_ratio: float
     """Share of the step time in which the training waits for data, in [0, 1]; NaN where there are no steps."""
     categories: pd.DataFrame
-    """What the CPU did for the input, a row for each category: `category` (enqueueing, reading on demand or ahead,
-    preprocessing, other), `time_ms` (self time over all threads), `ratio` (of all categories).
-    """
+    """What the CPU did for the input: the table `input_pipeline.categories`."""
     ops: pd.DataFrame
-    """The input ops, most self time first: `op`, `count` (executions), `total_time_ms`, `total_time_ratio`,
-    `self_time_ms`, `self_time_ratio`, `category`, `work_time_ms` (without the iterators that it takes elements from),
-    `waiting_time_ms` (for those).
-    """
+    """The input ops, most self time first: the table `input_pipeline.ops`."""
     tf_data: Pipelines
     """The pipelines and iterators as they were found, with `slowest_calls`, which is what TensorBoard's tf.data analysis
     told.
@@ -173,14 +168,9 @@ class InputPipeline:
     suggestion: str
     """What to change; empty where the pipeline keeps up or there is none."""
     steps: pd.DataFrame
-    """The wait for data, a row for each step in the order of `Profile.steps`: `step` (the row there), `name`, `host`,
-    `start_ms`, `step_time_ms`, `input_ms`, `input_ratio`, `is_averaged`.
-    """
+    """The wait of each step for data: the table `input_pipeline.steps`."""
     hosts: pd.DataFrame
-    """The most input-bound host first, by its slowest call: `host`, `n_pipelines`, `n_calls`, `n_slow_calls` (over 50 us),
-    `total_time_ms`, `max_latency_us`, `pipeline`, `bottleneck`, `long_name`, `input_ratio`. Hosts on which tf.data did
-    nothing have no row.
-    """
+    """The most input-bound host first: the table `input_pipeline.hosts`."""
 
     def __repr__(self) -> str:
         return f"InputPipeline({plural(len(self.pipelines), 'pipeline')}: {self.verdict})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from ...trace.trace import StatValue, Trace
 from ..common import PS_PER_MS, PS_PER_US, US_PER_MS, Types, plural, sum_by, typed_table
 from ..grouping import Grouping, group_events
 from ..names import WRAPPERS, base_name, parse_op_names
+from ..summaries import MOST, OWNER, no_events, travels
 from ..tables import table
 from .iterators import FILE_READERS, SLOW_CALL_PS, execution, executions, find_calls, merge_iterators
 from .usage import (
@@ -59,7 +60,24 @@ PIPELINES = table(
     bottleneck suggestion summary
     """,
     file="input_pipelines",
+    of_hosts=lambda sums: merge_tf_data(sums.names, sums.every),
 )
+travels(
+    "pipelines",
+    lambda facts: _bottlenecks_here(_most_used(facts.tf_data), _iterators_of(facts.tf_data)),
+    most="pipelines",
+    did="ran more input pipelines",
+    told="the {} that took most time are listed",
+    n_all=lambda facts: len(facts.tf_data.pipelines),
+    refers={"bottleneck": "iterators"},
+)
+travels(
+    "iterators",
+    lambda facts: _iterators_of(facts.tf_data),
+    refers={"parent_id": "iterators", "pipeline": "pipelines"},
+    moment="start_ms",
+)
+travels("slowest_calls", lambda facts: facts.tf_data.slowest_calls)
 
 GUIDE = "https://www.tensorflow.org/guide/data_performance"
 COPIES_US = 20.0
@@ -597,3 +615,98 @@ def work_within(data: TfData, counts: Bool) -> Float64:
     calls = data.calls[counts]
     own = sum_by(calls["iterator"].to_numpy(np.int64), calls["self_ps"].to_numpy(np.int64), len(data.iterators))
     return own / PS_PER_MS
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReducedTfData(Pipelines):
+    """The pipelines of all hosts of a reduced profile, without their calls: asking for one raises which host to open."""
+
+    place: tuple[tuple[str, int], ...] = ()
+    """For each pipeline its host, and its row there."""
+
+    def executions(self, pipeline: int) -> pd.DataFrame:
+        """Say which host to open."""
+        raise self._missing(pipeline, "executions({0})")
+
+    def execution(self, pipeline: int, rank: int = 0) -> pd.DataFrame:
+        """Say which host to open; raises as `executions` does."""
+        raise self._missing(pipeline, f"execution({{0}}, {rank})")
+
+    def _missing(self, pipeline: int, call: str) -> Exception:
+        if not 0 <= pipeline < len(self.pipelines):
+            return ValueError(f"pipeline {pipeline} is not a row of `pipelines`, which has {len(self.pipelines)}")
+        host, row = self.place[pipeline]
+        return no_events("single calls of tf.data", host, f".input_pipeline.{call.format(row)}")
+
+
+def _most_used(tf_data: TfData) -> pd.DataFrame:
+    """The pipelines that travel."""
+    time = -tf_data.pipelines["total_time_ms"].to_numpy()
+    return tf_data.pipelines.iloc[np.sort(np.argsort(time, kind="stable")[: MOST.pipelines])]
+
+
+def _iterators_of(tf_data: TfData) -> pd.DataFrame:
+    """Their iterators; numbers of rows are of those that travel, but for `id`."""
+    pipelines = _most_used(tf_data)["id"]
+    own = tf_data.iterators[tf_data.iterators["pipeline"].isin(pipelines)]
+    return own.assign(
+        parent_id=pd.Index(own["id"]).get_indexer(own["parent_id"]),
+        pipeline=pd.Index(pipelines).get_indexer(own["pipeline"]),
+    )
+
+
+def _bottlenecks_here(pipelines: pd.DataFrame, iterators: pd.DataFrame) -> pd.DataFrame:
+    return pipelines.assign(bottleneck=pd.Index(iterators["id"]).get_indexer(pipelines["bottleneck"]))
+
+
+def merge_tf_data(hosts: Sequence[str], every: Mapping[str, pd.DataFrame]) -> ReducedTfData:
+    """Number the pipelines of all hosts in order of their first call, and their iterators with them; `every` is a `Stack`."""
+    pipelines, iterators, slowest = (every[name] for name in ("pipelines", "iterators", "slowest_calls"))
+    if pipelines.empty:
+        return ReducedTfData(
+            pipelines=typed_table((), PIPELINE_TYPES),
+            iterators=typed_table((), ITERATOR_TYPES),
+            slowest_calls=typed_table((), SLOWEST_TYPES),
+        )
+    start = np.full(len(pipelines), np.inf)
+    roots = iterators[iterators["parent_id"] < 0]
+    np.minimum.at(start, roots["pipeline"], roots["start_ms"])
+    order = np.lexsort((start, pipelines["n_calls"].to_numpy() == 0))
+    pipeline = np.argsort(order)[iterators["pipeline"]]
+    by_pipeline = np.argsort(pipeline, kind="stable")
+    row = np.append(np.argsort(by_pipeline), -1)
+    merged = pipelines.assign(
+        bottleneck=row[pipelines["bottleneck"]],
+        host=[hosts[i] for i in pipelines[OWNER]],
+        own_name=pipelines["name"],
+        own_id=pipelines["id"],
+    )
+    merged = _renamed(merged.iloc[order].reset_index(drop=True))
+    iterators = iterators.assign(parent_id=row[iterators["parent_id"]], pipeline=pipeline).iloc[by_pipeline]
+    return ReducedTfData(
+        pipelines=merged[list(PIPELINE_TYPES)],
+        iterators=iterators.assign(id=np.arange(len(iterators)))[list(ITERATOR_TYPES)].reset_index(drop=True),
+        slowest_calls=_slowest(slowest.assign(host=[hosts[i] for i in slowest[OWNER]]), merged),
+        place=tuple(zip(merged["host"].tolist(), merged["own_id"].tolist(), strict=True)),
+    )
+
+
+def _renamed(pipelines: pd.DataFrame) -> pd.DataFrame:
+    """The same under the names `Host:k` and `Device:k` that they have among all."""
+    is_device = pipelines["is_device"].to_numpy(np.bool_)
+    number = np.where(is_device, np.cumsum(is_device), np.cumsum(~is_device)) - 1
+    kinds = ["Device" if device else "Host" for device in is_device.tolist()]
+    names = [f"{kind}:{k}" for kind, k in zip(kinds, number.tolist(), strict=True)]
+    summaries = [
+        f"{name}{text.removeprefix(own)}" if text.startswith(f"{own}: ") else text
+        for name, own, text in zip(names, pipelines["own_name"], pipelines["summary"], strict=True)
+    ]
+    return pipelines.assign(id=np.arange(len(pipelines)), name=names, summary=summaries)
+
+
+def _slowest(rows: pd.DataFrame, merged: pd.DataFrame) -> pd.DataFrame:
+    """The slowest calls of the pipelines that are here, the slowest first; of equals that of the first pipeline."""
+    here = merged[[OWNER, "own_name", "name"]].assign(at=merged.index)
+    rows = rows.merge(here, left_on=[OWNER, "pipeline"], right_on=[OWNER, "own_name"])
+    rows = rows.assign(pipeline=rows["name"], rank=-rows["max_latency_us"]).sort_values(["rank", "at"], kind="stable")
+    return rows[list(SLOWEST_TYPES)].reset_index(drop=True)

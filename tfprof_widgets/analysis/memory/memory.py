@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from ..common import PS_PER_MS, percent, plural, size, sum_by, typed_table, uniq
 from ..events import Framework, framework_of
 from ..grouping import Grouping, group_events
 from ..names import parse_op_names
+from ..summaries import MOST, OTHER_OPS, OWNER, HostSums, no_events, travels, united, with_rest
 from ..tables import table
 from .growth import UNFREED, MemoryGrowth, describe_growth, measure_growth, unfreed_table
 from .moments import (
@@ -29,6 +30,7 @@ from .moments import (
     dtype_names,
     find_peak,
     live_table,
+    no_allocator,
     of_each_allocator,
     peak_table,
     read_snapshots,
@@ -50,7 +52,20 @@ SUMMARY = table(
     """,
     browser="*",
     file="memory_summary",
+    of_hosts=lambda sums: merge_memory(sums),
 )
+travels("memory", lambda facts: _with_growth(facts.memory), moment="peak_at_ms")
+travels("peaks", lambda facts: _of_allocators(facts.memory, facts.memory.peak), refers={"allocator": "memory"})
+travels("held", lambda facts: _of_allocators(facts.memory, facts.memory.held_at_peak), refers={"allocator": "memory"})
+travels(
+    "memory_ops",
+    lambda facts: _ops_that_allocated(facts.memory_by_op),
+    most="ops",
+    rest=lambda rest: [{"name": OTHER_OPS, "type": OTHER_OPS, **rest[["allocated_bytes", "peak_bytes"]].sum()}],
+    did="allocated memory for more ops",
+    told=f"the {{}} that allocated most are told apart, the bytes of the others are those of {OTHER_OPS!r}",
+)
+travels("memory_peak", lambda facts: _main_peak(facts.memory, facts.memory_by_op))
 
 TIMELINE = table(
     """
@@ -163,7 +178,7 @@ OF_DEVICE = "GPU_"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MemoryTables(ABC):
+class MemoryTables:
     """What TensorFlow's allocators did during the capture, as a whole.
 
     Source: semantics 7.
@@ -174,13 +189,7 @@ class MemoryTables(ABC):
     Empty where none was recorded.
     """
     summary: pd.DataFrame
-    """A table: a row is an allocator, with its state when most was in use; empty where none was recorded.
-
-    `allocator`, `n_allocations` and `n_deallocations` (during the capture), `capacity_bytes` (in use and free together, on a
-    host at most what the machine has; 0 where that is not known, or no event told of free memory), `peak_heap_bytes` (most
-    ever allocated, before the capture too), `peak_bytes` (most in use during the capture, stack and heap), `peak_at_ms` (when
-    that was, after the trace origin), and at that moment `stack_bytes`, `heap_bytes`, `free_bytes`, `fragmentation_ratio`
-    (1 - largest free block / free bytes).
+    """The table `memory.summary`: an allocator a row, with its state when most was in use; empty where none was recorded.
 
     Differs from XProf: `peak_heap_bytes` is the largest reported mark, not the one on the last event in line order; of a
     host's memory no more counts as free than the machine has.
@@ -210,18 +219,6 @@ class MemoryTables(ABC):
     def is_empty(self) -> bool:
         """Whether the capture holds no memory event."""
         return not self.allocators
-
-    @abstractmethod
-    def peak(self, allocator: str | None = None) -> pd.DataFrame:
-        """Who held the memory at the peak."""
-
-    @abstractmethod
-    def held_at_peak(self, allocator: str | None = None) -> pd.DataFrame:
-        """Who really held the memory at the peak."""
-
-    @abstractmethod
-    def growth(self, allocator: str) -> MemoryGrowth:
-        """Whether the memory in use at the end of steps keeps growing."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -526,4 +523,186 @@ def memory_by_op(memory: MemoryProfile, averaged: Bool | None = None) -> OpMemor
         before_capture_bytes=int(table.heap_bytes[peak]) - int(at_peak.sum()),
         stack_bytes=int(table.stack_bytes[peak]),
         step_bytes=of_steps,
+    )
+
+
+def _with_growth(memory: MemoryProfile) -> pd.DataFrame:
+    growths = [memory.growth(name) for name in memory.allocators]
+    return memory.summary.assign(**pd.DataFrame(growths, columns=_GROWTH))
+
+
+def _ops_that_allocated(by_op: OpMemory) -> pd.DataFrame:
+    """Those that travel in their order, then the others."""
+    order = np.argsort(-by_op.allocated_bytes, kind="stable")
+    names = ["name", "type", "allocated_bytes", "peak_bytes"]
+    ops = pd.DataFrame({name: getattr(by_op, name) for name in names}, columns=names)
+    return ops.iloc[np.append(np.sort(order[: MOST.ops]), order[MOST.ops :])]
+
+
+def _main_peak(memory: MemoryProfile, by_op: OpMemory) -> pd.DataFrame:
+    own = memory.summary["allocator"] == by_op.allocator
+    row = {name: getattr(by_op, name) for name in _NOTHING} | {
+        "peak_bytes": int(memory.summary.loc[own, "peak_bytes"].sum())
+    }
+    return pd.DataFrame([row])[: len(memory.allocators)]
+
+
+def _of_allocators(memory: MemoryProfile, table: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
+    """The first rows of a table of each allocator, and one of the others."""
+    frames = [
+        with_rest(table(name), MOST.peak_rows, partial(_other_rows, n_all=len(table(name)))).assign(allocator=row)
+        for row, name in enumerate(memory.allocators)
+    ]
+    return pd.concat(frames, ignore_index=True) if frames else typed_table((), {**PEAK.types, "allocator": int})
+
+
+def _other_rows(rest: pd.DataFrame, *, n_all: int) -> list[dict[str, object]]:
+    total = int(rest["total_bytes"].sum())
+    return [
+        dict.fromkeys(rest.columns, "")
+        | {
+            "op": f"{OTHER_OPS} ({len(rest):,} of {n_all:,} rows)",
+            "allocation_bytes": total,
+            "requested_bytes": int((rest["requested_bytes"] * rest["occurrences"]).sum()),
+            "occurrences": 1,
+            "total_bytes": total,
+        }
+    ]
+
+
+_ON_HOSTS = {
+    "timeline": ("memory timeline", "timeline({0!r})"),
+    "live": ("single allocations", "live({0!r}, at_ms)"),
+    "lifetimes": ("single allocations", "lifetimes({0!r})"),
+    "steps": ("memory of each step", "steps({0!r})"),
+    "unfreed": ("single allocations", "unfreed({0!r})"),
+}
+"""Methods of `MemoryProfile` that need every allocation: what they tell, and how they are called."""
+_GROWTH = [one.name for one in fields(MemoryGrowth)]
+_NOTHING = {"allocator": "", "before_capture_bytes": 0, "stack_bytes": 0}
+"""Of the allocator with the largest peak where there is none."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReducedMemory(MemoryTables):
+    """The memory of all hosts of a reduced profile (not `Profile.has_events`): what `Profile.memory` gives there.
+
+    It has `summary`, `peak`, `held_at_peak` and `growth` of a `MemoryProfile`. What needs every allocation (`timeline`,
+    `live`, `lifetimes`, `steps`, `unfreed`) raises a `TfProfError` that says which host to open in full.
+    """
+
+    place: pd.DataFrame
+    """For each row of `summary` the host, and the name of the allocator there."""
+    peaks: pd.DataFrame
+    held: pd.DataFrame
+    by_op: OpMemory
+
+    def __repr__(self) -> str:
+        n_hosts = self.place["host"].nunique()
+        return f"ReducedMemory({plural(len(self.allocators), 'allocator')} of {plural(n_hosts, 'host')})"
+
+    def peak(self, allocator: str | None = None) -> pd.DataFrame:
+        """Who held the memory at the peak, in the columns of `MemoryProfile.peak`; of many rows the largest, and one of
+        the others.
+
+        Args:
+            allocator: one of `allocators`; without one `main_allocator`.
+
+        Raises:
+            KeyError: there is no such allocator.
+        """
+        return self._rows(self.peaks, allocator)
+
+    def held_at_peak(self, allocator: str | None = None) -> pd.DataFrame:
+        """Who really held the memory at the peak, in the columns of `peak`; of many rows the largest, and one of the
+        others.
+
+        Args:
+            allocator: one of `allocators`; without one `main_allocator`.
+
+        Raises:
+            KeyError: there is no such allocator.
+        """
+        return self._rows(self.held, allocator)
+
+    def growth(self, allocator: str) -> MemoryGrowth:
+        """Whether the memory in use at the end of steps keeps growing, as a `MemoryGrowth`.
+
+        Args:
+            allocator: one of `allocators`.
+
+        Raises:
+            KeyError: there is no such allocator.
+        """
+        return MemoryGrowth(*self._place(allocator)[_GROWTH].to_dict().values())
+
+    def __getattr__(self, name: str) -> Callable[..., NoReturn]:
+        """A call of `MemoryProfile` that raises what this profile lacks."""
+        if name not in _ON_HOSTS:
+            raise AttributeError(f"the memory of a reduced profile has no {name!r}")
+        what, call = _ON_HOSTS[name]
+
+        def refuse(allocator: str, *_args: object, **_options: object) -> NoReturn:
+            place = self._place(allocator)
+            raise no_events(what, place["host"], f".memory.{call.format(place['own'])}")
+
+        return refuse
+
+    def _rows(self, frame: pd.DataFrame, allocator: str | None) -> pd.DataFrame:
+        own = frame[:0]
+        if allocator is not None or self.allocators:
+            own = frame[frame["allocator"] == self._place(allocator or self.main_allocator)["stack"]]
+        return own[list(PEAK.names)].reset_index(drop=True)
+
+    def _place(self, allocator: str) -> pd.Series[Any]:
+        if allocator not in self.allocators:
+            raise no_allocator(allocator, self.allocators)
+        return self.place.iloc[self.allocators.index(allocator)]
+
+
+def merge_memory(sums: HostSums) -> ReducedMemory:
+    """Put the allocators of all hosts side by side, under the names that one trace of all would give them."""
+    hosts, every, remedy = sums.names, sums.every, sums.summaries[0].memory_remedy
+    stack = every["memory"]
+    host = np.array(hosts, np.object_)[stack[OWNER]]
+    several = stack[OWNER].nunique() > 1
+    names = host + ": " + stack["allocator"] if several else stack["allocator"]
+    place = stack[_GROWTH].assign(host=host, own=stack["allocator"], stack=stack.index)
+    order = np.argsort(names.to_numpy(np.object_), kind="stable")  # np.str_ is as wide as the longest
+    summary = stack.drop(columns=[OWNER, *_GROWTH]).assign(allocator=names).iloc[order].reset_index(drop=True)
+    if len(stack):
+        first = place.iloc[order[0]]
+        remedy = (
+            "A reduced profile has the peak of each allocator, but not its allocations over time. Open one host in full:\n"
+            f"prof.host({first['host']!r}).memory_timeline()  # or .memory.timeline({first['own']!r})"
+        )
+    return ReducedMemory(
+        allocators=tuple(summary["allocator"]),
+        summary=summary,
+        remedy=remedy,
+        place=place.iloc[order],
+        peaks=every["peaks"],
+        held=every["held"],
+        by_op=_by_op(hosts, every["memory_ops"], every["memory_peak"], several=several),
+    )
+
+
+def _by_op(hosts: Sequence[str], every: pd.DataFrame, peaks: pd.DataFrame, *, several: bool) -> OpMemory:
+    """Bytes by op of all hosts; those at the peak are of the allocator with the largest one, of a device if there is any."""
+    name = np.array(hosts, np.object_)[peaks[OWNER]] + ": " + peaks["allocator"]
+    of_host = ~peaks["allocator"].str.contains(OF_DEVICE, regex=False)
+    ranked = zip(of_host, -peaks["peak_bytes"], name, range(len(peaks)), strict=True)
+    row = min(ranked, default=(True, 0, "", -1))[-1]
+    top = peaks.iloc[row] if len(peaks) else pd.Series({OWNER: -1, **_NOTHING})
+    every = every.assign(peak_bytes=every["peak_bytes"].where(every[OWNER] == top[OWNER], 0))
+    rules = {"type": "first", "allocated_bytes": "sum", "peak_bytes": "sum"}
+    ops, _ = united(every, ["name"], rules)
+    return OpMemory(
+        name=tuple(ops["name"]),
+        type=tuple(ops["type"]),
+        allocated_bytes=ops["allocated_bytes"].to_numpy(np.int64),
+        peak_bytes=ops["peak_bytes"].to_numpy(np.int64),
+        allocator=name.iloc[row] if several else top["allocator"],
+        before_capture_bytes=int(top["before_capture_bytes"]),
+        stack_bytes=int(top["stack_bytes"]),
     )

@@ -18,7 +18,7 @@ from ..common import PS_PER_NS, dense_codes, first_of, host_of_plane, sum_by, ta
 from ..grouping import UNIT_TEXTS, on_tensor_cores
 from ..names import parse_op_names
 from ..steps.spans import on_stream
-from ..summaries import MOST, PackedFrame, united, with_rest
+from ..summaries import travels, united
 from ..tables import table
 from .executions import Occurrences
 
@@ -55,6 +55,15 @@ KERNELS = table(
     file="kernels",
     of_hosts=lambda sums: merge_kernels(sums.every["kernels"]),
     read="kernels.frame",
+)
+OTHER_KERNELS = "other kernels"
+travels(
+    "kernels",
+    lambda facts: _with_launches(facts.kernels),
+    most="kernels",
+    rest=lambda rest: [_other_kernels(rest)],
+    did="ran more kernels",
+    told=f"the {{}} that took most time are listed, the time of the others is in the row {OTHER_KERNELS!r}",
 )
 
 
@@ -372,7 +381,6 @@ def _ranks(texts: Texts) -> Int64:
     return rank[texts.code]
 
 
-OTHER_KERNELS = "other kernels"
 _LAUNCH = {"grid": 3, "block": 3, "registers": 1, "static_shared_bytes": 1, "dynamic_shared_bytes": 1}
 """Fields of a `Launch` that tell kernels apart, and of how many numbers each is."""
 _LAUNCH_COLUMNS = [f"{name}_{axis}" for name, n in _LAUNCH.items() for axis in range(n)]
@@ -382,19 +390,18 @@ _TIMES = {"count": "sum", "total_ns": "sum", "min_ns": "min", "max_ns": "max"}
 _UNITS = {text: unit for unit, text in UNIT_TEXTS.items()}
 
 
-def summarize_kernels(kernels: Kernels) -> PackedFrame:
-    """Keep the kernels that take most time."""
+def _with_launches(kernels: Kernels) -> pd.DataFrame:
+    """What of the kernels is added up, and by what."""
     frame = kernels.frame
     launches = [[*one.grid, *one.block, *one[2:5]] for one in kernels.launch]
     told = frame[["name", "op_name", "op_type", "unit", "tensor_core_eligible", "occupancy_pct"]]
-    table = told.assign(
+    return told.assign(
         **pd.DataFrame(launches, columns=_LAUNCH_COLUMNS, dtype=np.int64),
         count=frame["occurrences"],
         total_ns=_whole_ns(frame["total_time_us"]),
         min_ns=_whole_ns(frame["min_time_us"]),
         max_ns=_whole_ns(frame["max_time_us"]),
     )
-    return PackedFrame.of(with_rest(table, MOST.kernels, _other_kernels))
 
 
 def _other_kernels(more: pd.DataFrame) -> Mapping[str, object]:

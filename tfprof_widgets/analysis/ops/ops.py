@@ -12,13 +12,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ...read.hlo_messages import Frames
 from ...trace.arrays import Bool, Float64, Int32, Int64, UInt8
 from ...trace.trace import Trace
 from ..common import PS_PER_MS, PS_PER_NS, PS_PER_US, host_of_plane, sum_by, table_of_arrays
 from ..grouping import N_UNITS, on_tensor_cores, time_by_unit, unit_ratios
+from ..summaries import MOST, OTHER_OPS, OWNER, travels, united
 from ..tables import table
-from .executions import Occurrences, op_occurrences
-from .shares import OpShares
+from ..xla.units import HloUnits
+from .executions import Occurrences, Units, op_occurrences
+from .shares import OpShares, dominant_ops
 
 OPS = table(
     """
@@ -38,6 +41,25 @@ OPS = table(
     row, and op types none: `select().op_statistics(by="type", idle=True)` has both. Empty where no op ran.
     """,
     file="ops",
+)
+
+travels("ops", lambda facts: _op_rows(facts.op_shares, facts.travelling_units, facts.op_scopes.is_input))
+travels(
+    "units",
+    lambda facts: _unit_sums(facts.occurrences, facts.travelling_units),
+    n_all=lambda facts: facts.travelling_units.n_all,
+    most="units",
+    did="ran more ops",
+    told=f"the {{}} that took most time are listed, the time of the others is in the row {OTHER_OPS!r}",
+    refers={"op": "ops", "hlo": "hlo_ops"},
+)
+travels("pairs", lambda facts: _pairs(facts.op_shares, facts.travelling_units), refers={"hlo": "hlo_ops", "op": "ops"})
+travels(
+    "kinds",
+    lambda facts: _kind_sums(
+        facts.occurrences, facts.travelling_units, np.append(facts.steps.kind, -1)[facts.steps.event_step]
+    ),
+    refers={"unit": "units"},
 )
 
 OP_TYPES = table("""
@@ -392,3 +414,204 @@ def _sides(own: Int64 | Float64, is_device: Bool) -> Iterator[tuple[Int64, float
     for side in (is_device, ~is_device):
         some = np.flatnonzero(side & (own > 0))
         yield some[np.argsort(-own[some], kind="stable")][:N_TOP_OPS], float(own[side].sum())
+
+
+SUMS = ("count", "n_done", "total_ps", "self_ps")
+"""What is added up of each unit, see `OpSums`."""
+UNIT_NS = tuple(f"unit_{unit}_ns" for unit in range(N_UNITS))
+"""Likewise, the columns of `OpSums.unit_ns`."""
+
+
+@dataclass(frozen=True)
+class TravellingUnits:
+    """Which units travel, and where they go."""
+
+    n_all: int
+    ordinary: Int64
+    """Units that are ordinary ops, ascending."""
+    others: tuple[bool, ...]
+    """For each entry `OTHERS`, which follow the ordinary ops, whether it is of devices."""
+    hlo: Int64
+    """Units that are HLO ops, ascending."""
+    place: Int64
+    """For each unit its number in the summary, -1 for one that did not run."""
+    compiled: Int64
+    """Ops that only those HLO ops stand for, ascending."""
+
+    @property
+    def n_ordinary(self) -> int:
+        """How many ordinary ops the summary has."""
+        return len(self.ordinary) + len(self.others)
+
+
+def travelling_units(occurrences: Occurrences, shares: OpShares) -> TravellingUnits:
+    """Choose the units with the most time of their own, and those ordinary ops that chosen HLO ops stand for, too."""
+    n_units, n_ops = len(occurrences.name), occurrences.n_ops
+    ran = np.unique(occurrences.op).astype(np.int64)
+    is_kept = np.zeros(n_units, np.bool_)
+    is_kept[ran] = True
+    if len(ran) > MOST.units:
+        own = sum_by(occurrences.op, occurrences.self_ps, n_units)
+        is_kept[ran[np.argsort(-own[ran], kind="stable")[MOST.units :]]] = False
+        paired = shares.op[is_kept[shares.unit] & (shares.unit >= n_ops)]
+        is_kept[paired[paired < n_ops]] = True
+    others = (True, False) if not is_kept[ran].all() else ()
+    ordinary, hlo = np.flatnonzero(is_kept[:n_ops]), n_ops + np.flatnonzero(is_kept[n_ops:])
+    place = np.full(n_units, -1, np.int64)
+    place[ran] = len(ordinary) + np.where(occurrences.is_device[ran], 0, 1)
+    place[ordinary] = np.arange(len(ordinary))
+    place[hlo] = len(ordinary) + len(others) + np.arange(len(hlo))
+    compiled = np.unique(shares.op[np.isin(shares.unit, hlo) & (shares.op >= n_ops)]).astype(np.int64)
+    return TravellingUnits(len(ran), ordinary, others, hlo, place, compiled)
+
+
+def _unit_sums(occurrences: Occurrences, units: TravellingUnits) -> pd.DataFrame:
+    """Of each unit that travels what its executions add up to."""
+    n, sums = units.n_ordinary, op_sums(occurrences)
+    added = pd.DataFrame({name: getattr(sums, name) for name in SUMS}).assign(place=units.place)
+    added[list(UNIT_NS)] = sums.unit_ns
+    every = np.arange(n + len(units.hlo))
+    added = added[units.place >= 0].groupby("place").sum().reindex(every, fill_value=0)
+    return added.assign(op=np.where(every < n, every, -1), hlo=np.maximum(every - n, -1))
+
+
+def _pairs(shares: OpShares, units: TravellingUnits) -> pd.DataFrame:
+    """Which ops each HLO op that travels stands for."""
+    place, chosen = np.full(len(shares), -1, np.int64), np.isin(shares.unit, units.hlo)
+    place[units.ordinary] = np.arange(len(units.ordinary))
+    place[units.compiled] = units.n_ordinary + np.arange(len(units.compiled))
+    hlo = units.place[shares.unit[chosen]] - units.n_ordinary
+    return pd.DataFrame({"hlo": hlo, "op": place[shares.op[chosen]], "ratio": shares.ratio[chosen]})
+
+
+def _kind_sums(occurrences: Occurrences, units: TravellingUnits, step_kind: Int64) -> pd.DataFrame:
+    """What each unit adds up to by kind of step; `step_kind` is that of the step of each event."""
+    own = pd.DataFrame(
+        {
+            "unit": units.place[occurrences.op],
+            "kind": step_kind[occurrences.event],
+            "total_ps": occurrences.duration_ps,
+            "self_ps": occurrences.self_ps,
+            "count": occurrences.is_first.astype(np.int64),
+        }
+    )
+    return own.groupby(["unit", "kind"], as_index=False).sum()
+
+
+def _op_rows(shares: OpShares, units: TravellingUnits, is_input: Bool) -> pd.DataFrame:
+    """The ordinary ops that travel, `OTHERS`, and what chosen HLO ops stand for."""
+    listed = np.concatenate([units.ordinary, np.full(len(units.others), -1), units.compiled])
+    every = {
+        "name": [*shares.name, OTHER_OPS],
+        "type": [*shares.type, OTHER_OPS],
+        "is_device": np.append(shares.is_device, False),
+        "is_eager": np.append(shares.is_eager, False),
+        "is_input": np.append(is_input, False),
+        "source_file": [*shares.source_file, ""],
+        "source_line": np.append(shares.source_line, -1),
+    }
+    texts = dict.fromkeys(("name", "type", "source_file"), object)
+    frame = pd.DataFrame(every).astype(texts).iloc[listed]
+    is_device = frame["is_device"].to_numpy(np.bool_, copy=True)
+    is_device[len(units.ordinary) : units.n_ordinary] = units.others
+    return frame.assign(is_device=is_device, is_ordinary=np.arange(len(listed)) < units.n_ordinary)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MergedOps:
+    """The units of all hosts and what they stand for, numbered as those of one trace: ordinary ops, then HLO ops."""
+
+    n_ordinary: int
+    shares: OpShares
+    is_input: Bool
+    sums: OpSums
+    """For each unit, of all hosts."""
+    units: pd.DataFrame
+    """One row per unit of a host: the host's number, `owner`, the unit, and its sums there."""
+    kinds: pd.DataFrame
+    """One row per unit and kind of step of a host in which it ran: `owner`, `kind`, `unit`, its own time and executions."""
+
+    def all_units(self, hlo: HloUnits) -> Units:
+        """The table of units: the ordinary ops of all hosts, then their HLO ops."""
+        ops, n = self.shares, self.n_ordinary
+        return Units(
+            name=ops.name[:n] + hlo.name,
+            type=ops.type[:n] + hlo.category,
+            is_device=np.append(ops.is_device[:n], hlo.is_device),
+            is_eager=np.append(ops.is_eager[:n], np.zeros(len(hlo), np.bool_)),
+            hlo=hlo,
+        )
+
+    def of_hosts(self, numbers: Int64, owned: pd.DataFrame | None = None) -> UnitSums:
+        """Sums host by host, over the whole capture or of some rows of `kinds`; `numbers` are the hosts of the owners."""
+        rows = self.units if owned is None else owned
+        own = rows.assign(host=numbers[rows[OWNER]])
+        sums = own.groupby(["host", "unit"], as_index=False)[["count", "total_ps", "self_ps"]].sum()
+        return UnitSums(*(sums[name].to_numpy() for name in sums))
+
+
+def merge_ops(every: Mapping[str, pd.DataFrame], hlo: pd.DataFrame, hlo_row: Int64) -> MergedOps:
+    """Unite ops of one side and name; `hlo` are the united HLO ops, of which each of a host has the row `hlo_row`."""
+    ops = every["ops"]
+    is_ordinary = ops["is_ordinary"].to_numpy(np.bool_)
+    order = np.argsort(~is_ordinary, kind="stable")  # ordinary ops of any host come first
+    table, own = _united(ops.iloc[order])
+    number = np.full(len(ops) + 1, -1, np.int64)
+    number[order] = own
+    n = int(number[:-1][is_ordinary].max(initial=-1)) + 1
+    unit_of_hlo = np.append(n + hlo_row, -1)
+    units = every["units"]
+    op = units["op"].to_numpy()
+    units = units.assign(unit=np.where(op >= 0, number[op], unit_of_hlo[units["hlo"]]))
+    pairs, kinds = every["pairs"], every["kinds"]
+    sums = units.groupby("unit")[[*SUMS, *UNIT_NS]].sum().reindex(np.arange(n + len(hlo)), fill_value=0)
+    return MergedOps(
+        n_ordinary=n,
+        shares=_shares(table, n, hlo, pairs.assign(unit=unit_of_hlo[pairs["hlo"]], op=number[pairs["op"]])),
+        is_input=table["is_input"].to_numpy(np.bool_),
+        sums=OpSums(
+            is_device=np.append(table["is_device"].to_numpy(np.bool_)[:n], hlo["device"] == "Device"),
+            **{name: sums[name].to_numpy() for name in SUMS},
+            unit_ns=sums[list(UNIT_NS)].to_numpy(),
+        ),
+        units=units,
+        kinds=kinds.assign(unit=units["unit"].to_numpy()[kinds["unit"]]),
+    )
+
+
+def _united(ops: pd.DataFrame) -> tuple[pd.DataFrame, Int64]:
+    """The table of framework ops in order of appearance, and the row of each op, described by the first host that ran it."""
+    # As in one trace: any eager execution on a CPU makes an op eager, on a device the first one tells.
+    ops = ops.assign(is_eager_on_host=ops["is_eager"] & ~ops["is_device"])
+    ops["source"] = [
+        (file, line) if file else "" for file, line in zip(ops["source_file"], ops["source_line"], strict=True)
+    ]
+    told = dict.fromkeys(("type", "is_eager", "source"), "first")
+    table, own = united(ops, ["is_device", "name"], {**told, "is_eager_on_host": "any", "is_input": "all"})
+    return table.assign(is_eager=table["is_eager"] | table["is_eager_on_host"]), own
+
+
+def _shares(table: pd.DataFrame, n_ordinary: int, hlo: pd.DataFrame, pairs: pd.DataFrame) -> OpShares:
+    """The table, with who stands for whom: of an HLO op that several hosts ran, what the first one tells."""
+    source = [one or ("", -1) for one in table["source"]]
+    pairs = pairs[pairs[OWNER] == pairs.groupby("unit")[OWNER].transform("min")].sort_values("unit", kind="stable")
+    every, unknown = np.arange(n_ordinary), np.full(n_ordinary, np.nan)
+    unit, op = np.append(every, pairs["unit"]), np.append(every, pairs["op"])
+    ratio = np.append(np.ones(n_ordinary), pairs["ratio"])
+    return OpShares(
+        name=tuple(table["name"]),
+        type=tuple(table["type"]),
+        is_device=table["is_device"].to_numpy(np.bool_),
+        is_eager=table["is_eager"].to_numpy(np.bool_),
+        source_file=tuple(file for file, _ in source),
+        source_line=np.array([line for _, line in source], np.int32),
+        frame=np.full(len(table), -1, np.int32),
+        frames=Frames(),
+        unit=unit.astype(np.int32),
+        op=op.astype(np.int32),
+        ratio=ratio,
+        dominant=dominant_ops(unit, op, ratio, n_ordinary + len(hlo)),
+        is_identity=hlo.empty,
+        flops=np.append(unknown, hlo["flops"].to_numpy(np.float64)),
+        bytes_accessed=np.append(unknown, hlo["bytes_accessed"].to_numpy(np.float64)),
+    )

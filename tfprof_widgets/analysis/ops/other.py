@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import compress
 from typing import NamedTuple
@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from ...errors import TfProfError
-from ...trace.arrays import Bool, Int32, Int64
+from ...read.hlo import read_hlo_modules
+from ...trace.arrays import Bool, Float64, Int32, Int64
 from ...trace.trace import Trace, nest
 from ..common import (
     PS_PER_MS,
@@ -28,7 +29,7 @@ from ..common import (
 from ..names import framework_op
 from ..steps.spans import SpanType, on_host, on_stream
 from ..steps.steps import TracedSteps
-from ..summaries import MOST, OWNER, PackedFrame, with_rest
+from ..summaries import MOST, OWNER, travels, united
 from ..tables import table
 from ..xla.programs import HloGraph, HloGraphs, expressions
 from ..xla.units import HloUnits
@@ -61,6 +62,17 @@ COPIES = table(
     file="copies",
     of_hosts=lambda sums: sums.every["copies"],
 )
+COPY_SUMS = ("occurrences", "bytes", "total_time_ms", "hidden_time_ms", "exposed_time_ms", "round_trips")
+COPY_KEY = ("direction", "source", "destination", "op", "read_by", "tensor")
+OTHER_COPIES = "other copies"
+travels(
+    "copies",
+    lambda facts: facts.copies[[*COPY_KEY, *COPY_SUMS]],
+    most="copies",
+    rest=lambda rest: [{**dict.fromkeys(COPY_KEY, ""), "op": OTHER_COPIES, **rest[[*COPY_SUMS]].sum()}],
+    did="copied more tensors",
+    told=f"the {{}} with the most exposed time are listed, the others are in the row {OTHER_COPIES!r}",
+)
 
 HLO_OPS = table(
     """
@@ -88,6 +100,7 @@ HLO_OPS = table(
     file="hlo_ops",
     read="hlo_ops.frame",
 )
+travels("hlo_ops", lambda facts: _of_units(facts.hlo_ops, facts.travelling_units.hlo))
 
 TF_FUNCTIONS = table(
     """
@@ -105,6 +118,7 @@ TF_FUNCTIONS = table(
     """,
     of_hosts=lambda sums: merge_tf_functions(sums.every["tf_functions"]),
 )
+travels("tf_functions", lambda facts: facts.tf_functions)
 
 _DIRECTIONS = {
     SpanType.HOST_TO_DEVICE: "host to device",
@@ -116,8 +130,6 @@ _KIND = re.compile(r"kind_(src|dst):(\w+)")
 _SIZE = re.compile(r"\bsize:([0-9]{1,15})\b")
 _NO_TENSOR = "copy"
 """What TensorFlow calls the edge of a copy that Python asked for."""
-COPY_SUMS = ("occurrences", "bytes", "total_time_ms", "hidden_time_ms", "exposed_time_ms", "round_trips")
-COPY_KEY = ("direction", "source", "destination", "op", "read_by", "tensor")
 
 
 class _Details(NamedTuple):
@@ -392,18 +404,6 @@ def _compiler(kinds: Iterable[str]) -> str:
     return "mixed" if len(found) > 1 else "".join(found)
 
 
-OTHER_COPIES = "other copies"
-
-
-def summarize_copies(frame: pd.DataFrame) -> PackedFrame:
-    """Keep the rows with the most exposed time."""
-    return PackedFrame.of(with_rest(frame[[*COPY_KEY, *COPY_SUMS]], MOST.copies, _other_copies))
-
-
-def _other_copies(more: pd.DataFrame) -> Mapping[str, object]:
-    return {**dict.fromkeys(COPY_KEY, ""), "op": OTHER_COPIES, **{name: more[name].sum() for name in COPY_SUMS}}
-
-
 def merge_tf_functions(every: pd.DataFrame) -> pd.DataFrame:
     """Calls of functions of all hosts, those of one name added up."""
     frame = every.drop(columns=OWNER)
@@ -414,3 +414,83 @@ def merge_tf_functions(every: pd.DataFrame) -> pd.DataFrame:
     found["expensive_ratio"] = found["expensive_time_ms"] / found["self_time_ms"].where(found["self_time_ms"] > 0, 1)
     found = found[list(frame.columns)].astype(frame.dtypes.to_dict())
     return found.sort_values("expensive_time_ms", ascending=False, kind="stable").reset_index(drop=True)
+
+
+_HLO_KEY = ["device", "program_id", "module", "name"]
+_TOLD = ("program_id", "module", "category", "name", "expression", "op_name", "op_type", "device", "source")
+CUT = "…"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MergedHlo:
+    frame: pd.DataFrame
+    """One row per HLO op of a program and side, by appearance: `HLO_OPS_COLUMNS` without ranks and ratios, and times in ps."""
+    row: Int64
+    """For each HLO op of each host the row of `frame`."""
+
+    def table(self, n_ordinary: int) -> HloOps:
+        """The `hlo_ops` table; HLO ops are units `n_ordinary`, `n_ordinary + 1`, ..."""
+        return hlo_table(self.frame.assign(n_done=self.frame["occurrences"]), n_ordinary)
+
+    def units(self, trace: Trace) -> HloUnits:
+        """The same as units, without instructions, as their programs did not travel."""
+        frame = self.frame
+        return HloUnits(
+            modules=read_hlo_modules(trace, programs=()),
+            is_device=(frame["device"] == "Device").to_numpy(np.bool_),
+            program_id=frame["program_id"].to_numpy(np.int64),
+            module=tuple(frame["module"]),
+            name=tuple(frame["name"]),
+            category=tuple(frame["category"]),
+            instruction=np.full(len(frame), -1, np.int64),
+            provenance=("",) * len(frame),
+            expression=tuple(frame["expression"]),
+            source=tuple(frame["source"]),
+            flops=frame["flops"].to_numpy(np.float64),
+            bytes_accessed=frame["bytes_accessed"].to_numpy(np.float64),
+        )
+
+
+def _of_units(hlo_ops: HloOps, units: Int64) -> pd.DataFrame:
+    """The rows of some units, with their times in whole picoseconds and their texts not longer than a reader needs."""
+    frame = hlo_ops.frame.iloc[hlo_ops.unit_row[units]].reset_index(drop=True)
+    return frame[list(_TOLD)].assign(
+        expression=pd.Series([_shortened(text) for text in frame["expression"].tolist()], dtype=object),
+        occurrences=frame["occurrences"],
+        total_ps=_ps(frame["total_time_us"]),
+        self_ps=_ps(frame["total_self_time_us"]),
+        flops=frame["flops"],
+        bytes_accessed=frame["bytes_accessed"],
+    )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MOST.expression else f"{text[: MOST.expression]}{CUT}"
+
+
+def n_shortened(texts: Iterable[str]) -> int:
+    """How many of the texts that travelled are cut."""
+    return sum(len(text) > MOST.expression for text in texts)
+
+
+def _ps(column: pd.Series[float]) -> Int64:
+    times: Int64 = np.rint(column.to_numpy(np.float64) * PS_PER_US).astype(np.int64)
+    return times
+
+
+def merge_hlo(every: pd.DataFrame) -> MergedHlo:
+    """Unite HLO ops of equal program, module, name and side; figures of one execution are averages."""
+    sums = dict.fromkeys(("occurrences", "total_ps", "self_ps"), "sum")
+    told = dict.fromkeys((name for name in _TOLD if name not in _HLO_KEY), "first")
+    frame, code = united(every, _HLO_KEY, told | sums)
+    frame, count = frame[[*_TOLD, *sums]], every["occurrences"].to_numpy(np.int64)
+    for name in ("flops", "bytes_accessed"):
+        frame[name] = _average(code, every[name].to_numpy(np.float64), count, len(frame))
+    return MergedHlo(frame, code)
+
+
+def _average(code: Int64, value: Float64, count: Int64, n: int) -> Float64:
+    known = ~np.isnan(value)
+    weight = np.bincount(code[known], weights=count[known], minlength=n)
+    total = np.bincount(code[known], weights=value[known] * count[known], minlength=n)
+    return np.where(weight > 0, total / np.maximum(weight, 1), np.nan)

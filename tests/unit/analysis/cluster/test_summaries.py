@@ -28,10 +28,7 @@ from tfprof_widgets.analysis import (
     PackedFrame,
     Stack,
     merge_hosts,
-    summarize_communication,
     summarize_host,
-    summarize_input,
-    summarize_memory,
 )
 from tfprof_widgets.errors import TfProfError, TraceError
 from tfprof_widgets.read import open_traces, read_xspace
@@ -99,9 +96,11 @@ def test_kernels_beyond_the_most_are_one_row(monkeypatch: pytest.MonkeyPatch, bo
 def test_exchanges_beyond_the_most_are_one_row_a_kind(
     monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
 ) -> None:
-    whole = both_of("stragglers").whole.communication.assign(host="a")
+    of_hosts = both_of("stragglers").whole
+    results, whole = Analysis(of_hosts.trace), of_hosts.communication.assign(host="a")
+    vars(results)["communication"] = whole
     monkeypatch.setattr(MOST, "exchanges", 2)
-    frame = summarize_communication(whole).frame
+    frame = summarize_host(results).tables["communication"].frame
     sums = ["occurrences", "total_time_us", "exposed_time_us", "bytes"]
     assert frame[sums].sum().tolist() == pytest.approx(whole[sums].sum().tolist())
     assert len(frame) < len(whole)
@@ -111,10 +110,11 @@ def test_exchanges_beyond_the_most_are_one_row_a_kind(
 def test_rows_of_a_peak_beyond_the_most_are_one_row(
     monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
 ) -> None:
-    memory = both_of("keras_fit").whole.memory
+    results = both_of("keras_fit").whole
+    memory = results.memory
     monkeypatch.setattr(MOST, "peak_rows", 2)
     allocator = memory.allocators[0]
-    peaks = summarize_memory(memory, both_of("keras_fit").whole.memory_by_op)["peaks"].frame
+    peaks = summarize_host(results).tables["peaks"].frame
     peak, whole = peaks[peaks["allocator"] == 0], memory.peak(allocator)
     assert peak["total_bytes"].sum() == whole["total_bytes"].sum()
     assert peak["op"].iloc[-1] == f"other ops ({len(whole) - 2:,} of {len(whole):,} rows)"
@@ -125,7 +125,7 @@ def test_memory_of_ops_beyond_the_most_is_one_op(
 ) -> None:
     whole = both_of("keras_fit").whole
     monkeypatch.setattr(MOST, "ops", 2)
-    used = summarize_memory(whole.memory, whole.memory_by_op)["memory_ops"]
+    used = summarize_host(whole).tables["memory_ops"]
     assert len(used) == 3
     assert used["allocated_bytes"].sum() == whole.memory_by_op.allocated_bytes.sum()
     assert used["peak_bytes"].sum() == whole.memory_by_op.peak_bytes.sum()
@@ -150,10 +150,11 @@ def test_a_text_of_a_compiled_op_that_is_cut_shows_it(
 
 
 def test_pipelines_that_took_most_time_travel(monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]) -> None:
-    tf_data = both_of("devices").whole.tf_data
+    whole = both_of("devices").whole
+    tf_data = whole.tf_data
     assert len(tf_data.pipelines) == 3
     monkeypatch.setattr(MOST, "pipelines", 1)
-    found = summarize_input(tf_data)
+    found = summarize_host(whole).tables
     [kept] = found["pipelines"]["id"].tolist()
     assert found["pipelines"]["total_time_ms"].tolist() == [tf_data.pipelines["total_time_ms"].max()]
     assert len(found["iterators"]) == (tf_data.iterators["pipeline"] == kept).sum()
@@ -195,9 +196,9 @@ def test_what_one_host_has_as_whole_numbers_another_may_lack() -> None:
     whole = pd.DataFrame({"calls": [1, 2], "name": ["a", "b"]})
     damaged = pd.DataFrame({"calls": [np.nan], "name": pd.Series([None], dtype=object)})
     for tables in ((whole, damaged), (damaged, whole)):
-        stack = Stack([{"any": PackedFrame.of(one)} for one in tables], [1, 1], [0, 0])
-        assert sorted(stack["any"]["calls"].dropna()) == [1, 2]
-        assert stack["any"]["name"].isna().sum() == 1
+        stack = Stack([{"tf_functions": PackedFrame.of(one)} for one in tables], [1, 1], [0, 0])
+        assert sorted(stack["tf_functions"]["calls"].dropna()) == [1, 2]
+        assert stack["tf_functions"]["name"].isna().sum() == 1
 
 
 def lines_of(trace: Trace, name: str) -> dict[str, list[str]]:
