@@ -42,7 +42,6 @@ _OF_RANGE = {
     "kernels": ("name", *_TIMES, "min_time_us", "max_time_us"),
     "layers": ("device", "layer", *_PLACE, "optimizer_time_us", "occurrences"),
     "source_lines": ("device", "file", "line", "bucket", *_PLACE, "occurrences"),
-    "scopes": ("device", "scope", "total_time_us", "self_time_us", "backward_time_us", "n_ops", "occurrences"),
     "hlo_ops": ("name", *_TIMES, "total_self_time_us", "flop_rate_gflops", "memory_bandwidth_gibps"),
 }
 _ITERATOR = ("long_name", "calls", "total_time_ms", "self_time_ms", "wait_time_ms", "on_critical_path")
@@ -174,7 +173,7 @@ def of_range(results: Analysis, range_ps: tuple[int, int] | None, host: str = ""
         "ops": part.op_statistics(idle=True),
         "op_types": part.op_statistics(by="type", idle=True),
         "kernels": part.kernels,
-        **({} if host else {"layers": part.layers, "source_lines": part.source_lines, "scopes": part.scopes}),
+        **({} if host else {"layers": part.layers, "source_lines": part.source_lines}),
         "hlo_ops": part.hlo_ops[part.hlo_ops["occurrences"] > 0],
     }
     return {"range_ps": range_ps, **{name: records(frame[[*_OF_RANGE[name]]]) for name, frame in tables.items()}}

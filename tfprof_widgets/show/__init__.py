@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from .library import KeptOnce, Library, built, limits_of, referred, shared_by, view_of
     from .link import Bookmark, LinkModel, bookmarks_from_json, bookmarks_to_json
     from .lists import (
-        advice_list, hlo_graph_list, hlo_list, layer_list, memory_failure_meta, meta_of, plain, records, scope_list,
-        scope_note, source_meta, straggler_meta, structure_list, worker_meta,
+        advice_list, hlo_graph_list, hlo_list, layer_list, memory_failure_meta, meta_of, plain, records,
+        source_meta, straggler_meta, structure_list, worker_meta,
     )
     from .live import LiveView
     from .outputs import hear_beside_cells, is_beside_cells

@@ -17,7 +17,6 @@ import { memoryTimeline } from "../views/memory_timeline/memory_timeline";
 import { opTable } from "../views/op_table/op_table";
 import { overviewPanel } from "../views/overview_panel/overview_panel";
 import { rooflineChart } from "../views/roofline_chart/roofline_chart";
-import { scopeIcicle } from "../views/scope_icicle/scope_icicle";
 import { sourceView } from "../views/source_view/source_view";
 import { stepChart } from "../views/step_chart/step_chart";
 import { timeline } from "../views/timeline/timeline";
@@ -35,7 +34,6 @@ const OF_TRACES = [
   opTable,
   overviewPanel,
   rooflineChart,
-  scopeIcicle,
   sourceView,
   stepChart,
   timeline,

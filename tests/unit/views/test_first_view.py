@@ -111,7 +111,7 @@ def test_of_several_hosts_the_first_view_is_eight_steps_of_one_not_eight_of_all(
 
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
-NOT_YET = {"advice", "source_lines", "source_samples", "source_files", "layers", "scopes", "op_places", "structure"}
+NOT_YET = {"advice", "source_lines", "source_samples", "source_files", "layers", "op_places", "structure"}
 
 
 class Unread:
