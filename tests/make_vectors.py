@@ -27,7 +27,7 @@ from tests.vector_drawings import KERNELS, STRAGGLERS, Waiting, code_of_training
 from tfprof_widgets.analysis import PS_PER_US, STEP_CATEGORIES, TABLES, Analysis, Selection, compute_stragglers
 from tfprof_widgets.export import readable_kernel
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.show import Table, as_text, build_payload, pack_bytes, plain, records, structure_list
+from tfprof_widgets.show import Payload, Table, as_text, pack_bytes, plain, records, structure_list
 
 FOLDER = Path(__file__).parent / "vectors"
 _WORDS = ("advice", "next_steps", "advice_notices", "activity", "structure")
@@ -152,7 +152,7 @@ VECTORS: Mapping[str, Callable[[], Any]] = {
 
 def sent(results: Analysis) -> dict[str, Any]:
     """What travels of a capture, put together: `meta` and, by table and column, `[dtype, values]`."""
-    got = receive(build_payload(results))
+    got = receive(Payload(results))
     left = {name: columns for name, columns in got.tables.items() if name not in _TABLES}
     (tile,) = got.tiles
     left |= {f"{name}:0": tile[name] for name in ("events", "runs", "flows_out", "flows_in")}

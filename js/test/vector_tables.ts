@@ -2,7 +2,7 @@
 
 import { numbers, type RangePs } from "../src/data/columns";
 import type { TraceMeta } from "../src/data/meta";
-import { HostTables, hostMeta } from "../src/data/one_host";
+import { HostTables, hostMeta } from "../src/data/hosts";
 import { EMPTY_TABLE, type Table } from "../src/data/pack";
 import type { TraceData } from "../src/data/store";
 import { opColors } from "../src/model/colors";

@@ -1,6 +1,6 @@
 /** The visible tracks as rectangles and names: slices, levels, strips of hosts, counters, gaps. */
 
-import { REDUCED } from "../data/chosen";
+import { REDUCED } from "../data/hosts";
 import { firstWhere, gallop, lowerBound, type Span, upperBound, xAt } from "../data/columns";
 import { CATEGORIES, CATEGORY_LABELS } from "../data/meta";
 import { type HostStrip, hostsOf } from "../model/hosts";

@@ -2,7 +2,7 @@
 
 import { columns, numbers } from "../data/columns";
 import { type AdviceMeta, CATEGORY_LABELS, type OverviewMeta, type TraceMeta } from "../data/meta";
-import { allHosts } from "../data/one_host";
+import { allHosts } from "../data/hosts";
 import type { Table } from "../data/pack";
 import { hostsOf, shortHost } from "./hosts";
 import { capturedPs } from "./range";

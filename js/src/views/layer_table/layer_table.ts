@@ -1,6 +1,6 @@
 /** Keras layers in the linked time range: forward, backward and optimizer time. */
 
-import { holdsMemory } from "../../data/chosen";
+import { holdsMemory } from "../../data/hosts";
 import { numbers, type Scope, STEADY } from "../../data/columns";
 import type { LayerMeta } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";

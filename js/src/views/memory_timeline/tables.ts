@@ -1,6 +1,6 @@
 /** The tables under the memory chart: holders by op, layer or line, by step, lifetimes, what is not freed. */
 
-import { REDUCED } from "../../data/chosen";
+import { REDUCED } from "../../data/hosts";
 import type { RangePs } from "../../data/columns";
 import type { MemorySummaryRow } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";

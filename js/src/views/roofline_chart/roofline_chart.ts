@@ -1,6 +1,6 @@
 /** The roofline of the linked time range: a circle for each op, to be pointed at and walked through. */
 
-import { REDUCED } from "../../data/chosen";
+import { REDUCED } from "../../data/hosts";
 import { eachInside, numbers, type RangePs, rangeInPs, rangeOf, type Scope, STEADY } from "../../data/columns";
 import type { RooflineMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
