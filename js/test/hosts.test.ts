@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { TraceMeta } from "../src/data/meta";
 import { HostTables, hostMeta as metaOf } from "../src/data/hosts";
+import type { TraceMeta } from "../src/data/meta";
 import type { Table, TypedArray } from "../src/data/pack";
 import { findHosts, hostCuts, pythonText, shortHost } from "../src/model/hosts";
 import { opTotals, rangedOps, wholeTotals } from "../src/model/ops";

@@ -1,8 +1,8 @@
 /** What Python says of a range or a host -> the same as views work it out, compared. */
 
 import { numbers, type RangePs } from "../src/data/columns";
-import type { TraceMeta } from "../src/data/meta";
 import { HostTables, hostMeta } from "../src/data/hosts";
+import type { TraceMeta } from "../src/data/meta";
 import { EMPTY_TABLE, type Table } from "../src/data/pack";
 import type { TraceData } from "../src/data/store";
 import { opColors } from "../src/model/colors";

@@ -1,7 +1,7 @@
 /** Keras layers in the linked time range: forward, backward and optimizer time. */
 
-import { holdsMemory } from "../../data/hosts";
 import { numbers, type Scope, STEADY } from "../../data/columns";
+import { holdsMemory } from "../../data/hosts";
 import type { LayerMeta } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
 import { type LayerRow, layerRows, opsOfScope, PHASES, withoutWaiting } from "../../model/ops";
