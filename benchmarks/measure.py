@@ -41,7 +41,7 @@ def measure_ours(file: Path) -> dict[str, Any]:
     import tfprof_widgets as tfprof
     from tfprof_widgets.analysis import Analysis  # noqa: F401
     from tfprof_widgets.read import open_traces  # noqa: F401
-    from tfprof_widgets.show import as_text, build_payload
+    from tfprof_widgets.show import Payload, as_text
 
     before = peak_bytes("self")
     watch = Stopwatch()
@@ -54,7 +54,7 @@ def measure_ours(file: Path) -> dict[str, Any]:
     watch.time("events", lambda: profile.events)
     for table in ("kernels", "hlo_ops", "layers", "scopes", "source_lines", "workers"):
         watch.time(table.replace("_", " "), partial(getattr, profile, table))
-    payload = watch.time("first payload", lambda: as_text(b"".join(build_payload(profile.run.results).first.values())))
+    payload = watch.time("first payload", lambda: as_text(b"".join(Payload(profile.run.results).first.values())))
     trace = profile.trace
     return {
         "seconds": watch.seconds,

@@ -27,7 +27,7 @@ from tests.vector_drawings import KERNELS, STRAGGLERS, Waiting, code_of_training
 from tfprof_widgets.analysis import PS_PER_US, STEP_CATEGORIES, TABLES, Analysis, Selection, compute_stragglers
 from tfprof_widgets.export import readable_kernel
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.show import Table, as_text, build_payload, pack_bytes, plain, records, structure_list
+from tfprof_widgets.show import Payload, Table, as_text, pack_bytes, plain, records, structure_list
 
 FOLDER = Path(__file__).parent / "vectors"
 _WORDS = ("advice", "next_steps", "advice_notices", "activity", "structure")
@@ -42,7 +42,6 @@ _OF_RANGE = {
     "kernels": ("name", *_TIMES, "min_time_us", "max_time_us"),
     "layers": ("device", "layer", *_PLACE, "optimizer_time_us", "occurrences"),
     "source_lines": ("device", "file", "line", "bucket", *_PLACE, "occurrences"),
-    "scopes": ("device", "scope", "total_time_us", "self_time_us", "backward_time_us", "n_ops", "occurrences"),
     "hlo_ops": ("name", *_TIMES, "total_self_time_us", "flop_rate_gflops", "memory_bandwidth_gibps"),
 }
 _ITERATOR = ("long_name", "calls", "total_time_ms", "self_time_ms", "wait_time_ms", "on_critical_path")
@@ -153,7 +152,7 @@ VECTORS: Mapping[str, Callable[[], Any]] = {
 
 def sent(results: Analysis) -> dict[str, Any]:
     """What travels of a capture, put together: `meta` and, by table and column, `[dtype, values]`."""
-    got = receive(build_payload(results))
+    got = receive(Payload(results))
     left = {name: columns for name, columns in got.tables.items() if name not in _TABLES}
     (tile,) = got.tiles
     left |= {f"{name}:0": tile[name] for name in ("events", "runs", "flows_out", "flows_in")}
@@ -174,7 +173,7 @@ def of_range(results: Analysis, range_ps: tuple[int, int] | None, host: str = ""
         "ops": part.op_statistics(idle=True),
         "op_types": part.op_statistics(by="type", idle=True),
         "kernels": part.kernels,
-        **({} if host else {"layers": part.layers, "source_lines": part.source_lines, "scopes": part.scopes}),
+        **({} if host else {"layers": part.layers, "source_lines": part.source_lines}),
         "hlo_ops": part.hlo_ops[part.hlo_ops["occurrences"] > 0],
     }
     return {"range_ps": range_ps, **{name: records(frame[[*_OF_RANGE[name]]]) for name, frame in tables.items()}}

@@ -15,7 +15,7 @@ from .errors import TfProfError
 from .export.chrome import chrome_trace_in_pieces
 from .profiled_run import ProfiledRun
 from .show import widgets
-from .show.embedding import Amount, build_payload, embed
+from .show.embedding import Amount, Payload, embed
 from .show.library import limits_of, views_js
 from .show.link import LinkModel
 from .show.page import dashboard_page
@@ -122,7 +122,7 @@ class ProfileViews:
     @cached_property
     def data(self) -> TraceData:
         views_js(self.link)  # which the page receives while the payload is made
-        data = TraceData(build_payload(self._run.results, title=self._run.title))
+        data = TraceData(Payload(self._run.results, title=self._run.title))
         data.calls |= {
             "chrome_trace": self._send_chrome_trace,
             "open_host": self._open_host,

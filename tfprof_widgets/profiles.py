@@ -44,7 +44,6 @@ if TYPE_CHECKING:
         OpTable,
         OverviewPanel,
         RooflineChart,
-        ScopeIcicle,
         SourceView,
         StepChart,
         Timeline,
@@ -522,9 +521,9 @@ class Profile:
         """Your cells and files with the forward and backward time of each line beside it."""
         return self._views.named("SourceView")
 
-    def scope_icicle(self) -> ScopeIcicle:
-        """The name scopes as an icicle, as wide as their time; click one to look into it."""
-        return self._views.named("ScopeIcicle")
+    def scope_icicle(self) -> TreeView:
+        """The name scopes as an icicle, as wide as their time; click one to look into it: `tree_view("scope")`."""
+        return self.tree_view("scope")
 
     def worker_chart(self) -> WorkerChart:
         """The same step on every host, a stacked bar for each; above 32 hosts a heat map."""

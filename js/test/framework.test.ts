@@ -11,7 +11,6 @@ import { layerTable } from "../src/views/layer_table/layer_table";
 import { opTable } from "../src/views/op_table/op_table";
 import { overviewPanel } from "../src/views/overview_panel/overview_panel";
 import { rooflineChart } from "../src/views/roofline_chart/roofline_chart";
-import { scopeIcicle } from "../src/views/scope_icicle/scope_icicle";
 import { sourceView } from "../src/views/source_view/source_view";
 import { stepChart } from "../src/views/step_chart/step_chart";
 import { treeView } from "../src/views/tree_view/tree_view";
@@ -22,7 +21,7 @@ import { tableScene } from "./table_scene";
 
 const VIEWS = {
   ...{ copyTable, hloTable, inputGraph, kernelTable, layerTable, opTable, overviewPanel },
-  ...{ rooflineChart, scopeIcicle, sourceView, stepChart, treeView, workerChart },
+  ...{ rooflineChart, sourceView, stepChart, treeView, workerChart },
 };
 const OF_TENSORFLOW = /tensorflow|keras|\btf\.|%%tfprofile|trace_steps|model\.(fit|compile)/i;
 

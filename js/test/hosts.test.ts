@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { HostTables, hostMeta as metaOf } from "../src/data/hosts";
 import type { TraceMeta } from "../src/data/meta";
-import { HostTables, hostMeta as metaOf } from "../src/data/one_host";
 import type { Table, TypedArray } from "../src/data/pack";
 import { findHosts, hostCuts, pythonText, shortHost } from "../src/model/hosts";
 import { opTotals, rangedOps, wholeTotals } from "../src/model/ops";
@@ -138,7 +138,7 @@ describe("tables of one host", () => {
   it("have its steps and their pieces, numbered anew", () => {
     const { of } = scene();
     const own = of("b");
-    expect([...own.stepRows()]).toEqual([1, 3]);
+    expect([...own.rows("steps")]).toEqual([1, 3]);
     expect([...(own.table("steps") as Table).columns.input_ms]).toEqual([9, 9]);
     expect([...(own.table("step_pieces") as Table).columns.step]).toEqual([0]);
     expect(describeRange(hostMeta(own), own.table("steps"), [21 * MS, 33 * MS])).toBe("step 1 · 12.0 ms");

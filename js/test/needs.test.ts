@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { Needs } from "../src/data/chosen";
+import type { Needs } from "../src/data/hosts";
 import type { TraceMeta } from "../src/data/meta";
 import type { Pack, Table, TypedArray } from "../src/data/pack";
 import { eventsWords, waitingWords, windowWords } from "../src/model/range";

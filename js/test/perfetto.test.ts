@@ -30,7 +30,7 @@ function other(origin = PERFETTO) {
   const target = {
     closed: false,
     shown: PERFETTO,
-    location: { replace: (address: string) => void (target.shown = address) },
+    location: { replace: (address: string) => Object.assign(target, { shown: address }) },
     close() {
       target.closed = target.shown === "about:blank";
     },

@@ -1,4 +1,4 @@
-/** The scene of scene.ts, of which every op has a source line, a phase and a name scope; and a scene of several hosts. */
+/** The scene of scene.ts, of which every op has a source line and a phase; and a scene of several hosts. */
 
 import { CATEGORIES, type TraceMeta } from "../src/data/meta";
 import type { Pack } from "../src/data/pack";
@@ -52,25 +52,9 @@ export function scenePlaces(options: PlacesOptions = {}): Pack {
     );
   });
   const text = options.hostileCode ? SOURCE.replace("model.fit(train)", options.hostileCode) : SOURCE;
-  const scopes = [{ name: "", parent: -1 }];
-  const rows = new Map([["", 0]]);
-  const scope = names.map((name) => {
-    let [path, at] = ["", 0];
-    for (const part of name
-      .replace(/^gradient_tape\//, "")
-      .split(/::|\//)
-      .slice(0, -1)) {
-      path += `/${part}`;
-      const row = rows.get(path) ?? scopes.push({ name: part, parent: at }) - 1;
-      rows.set(path, row);
-      at = row;
-    }
-    return at;
-  });
   const more = {
     source_files: options.isWithoutLines ? [] : [{ file: CELL, title: "Cell [7]", text }],
     source_lines: entries,
-    scopes,
   };
   const places = {
     n: names.length,
@@ -79,7 +63,6 @@ export function scenePlaces(options: PlacesOptions = {}): Pack {
       phase: Uint8Array.from(phase),
       line: Int32Array.from(line),
       line_phase: Uint8Array.from(phase, (id) => Math.min(id, 2)),
-      scope: Int32Array.from(scope),
     },
   };
   return { meta: { ...scene.meta, ...more }, tables: { ...scene.tables, op_places: places } };

@@ -2,7 +2,6 @@
 import { describe, expect, it } from "vitest";
 import type { Pack } from "../src/data/pack";
 import type { TraceBuilder } from "../src/ui/view";
-import { scopeIcicle } from "../src/views/scope_icicle/scope_icicle";
 import { CodeList, sourceView } from "../src/views/source_view/source_view";
 import { workerChart } from "../src/views/worker_chart/worker_chart";
 import type { FakePage } from "./fake_host";
@@ -29,15 +28,14 @@ withLayout();
 describe("every view of places", () => {
   const views: Record<string, [TraceBuilder, Pack]> = {
     sourceView: [sourceView, scenePlaces({ hostileName: EVIL, hostileCode: EVIL })],
-    scopeIcicle: [scopeIcicle, scenePlaces({ hostileName: EVIL })],
     workerChart: [workerChart, sceneHosts([EVIL, "b"], 3)],
   };
 
-  it.each(Object.entries(views))("%s shows hostile names and code as text", async (name, [widget, pack]) => {
+  it.each(Object.entries(views))("%s shows hostile names and code as text", async (_, [widget, pack]) => {
     const { root } = await showWidget(widget, pack);
     expect(root.querySelector("[role=alert]")).toBeNull();
     expect(root.querySelector("img, script, b b")).toBeNull();
-    if (name !== "scopeIcicle") expect(root.textContent).toContain("<img src=x");
+    expect(root.textContent).toContain("<img src=x");
   });
 
   it.each(Object.entries(views))("%s leaves no listener behind", async (_, [widget, pack]) => {
@@ -144,80 +142,6 @@ describe("list of code", () => {
     list.setCode("long.py", code, [5000]);
     expect(list.element.querySelectorAll(".ln").length).toBe(81);
     expect(texts(list.element, ".gap")).toEqual(["lines 1 to 4959 left out", "lines 5041 to 10000 left out"]);
-  });
-});
-
-describe("scope icicle", () => {
-  const cell = (root: HTMLElement, name: string) =>
-    [...root.querySelectorAll<HTMLElement>(".cell")].find((one) =>
-      one.getAttribute("aria-description")?.startsWith(`${name}:`),
-    );
-  const crumbs = (root: HTMLElement) => texts(root, ".tfp-crumbs button");
-  const press = (key: string) =>
-    document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
-
-  it("opens a clicked scope, selects its ops, and goes back by the path and by Esc", async () => {
-    const { root, page } = await showWidget(scopeIcicle, scenePlaces());
-    cell(root, "sequential")?.click();
-    expect(crumbs(root)).toEqual(["All ops", "sequential"]);
-    expect(selection(page)).toContain(CONV);
-    cell(root, "conv2d_1")?.focus();
-    cell(root, "conv2d_1")?.click();
-    expect(crumbs(root)).toEqual(["All ops", "sequential", "conv2d_1"]);
-    expect(selection(page).every((name) => name.includes("conv2d_1"))).toBe(true);
-    press("Escape");
-    expect(crumbs(root)).toEqual(["All ops", "sequential"]);
-    root.querySelector<HTMLButtonElement>(".tfp-crumbs button")?.click();
-    expect(crumbs(root)).toEqual(["All ops"]);
-    expect(selection(page)).toEqual([]);
-  });
-
-  it("tells a screen reader which scope's parts are shown, and where the path leads", async () => {
-    const { root } = await showWidget(scopeIcicle, scenePlaces());
-    cell(root, "sequential")?.click();
-    const labels = [...root.querySelectorAll("[aria-label]")].map((one) => one.getAttribute("aria-label"));
-    expect(labels).toContain("Scopes inside sequential: arrow keys move, Enter opens, Esc goes out");
-    expect(labels).toContain("From all ops to the scope shown");
-  });
-
-  it("selects one op, and marks the op selected elsewhere", async () => {
-    const { root, page } = await showWidget(scopeIcicle, scenePlaces());
-    cell(root, "sequential")?.click();
-    const op = root.querySelector<HTMLElement>(".cell.op");
-    op?.click();
-    expect(selection(page).length).toBe(1);
-    page.link.set("selection", [CONV]);
-    const marked = [...root.querySelectorAll('.cell.op[aria-pressed="true"]')];
-    expect(marked.every((one) => one.getAttribute("aria-description")?.startsWith("convolution:"))).toBe(true);
-    expect(marked.length).toBeGreaterThan(0);
-  });
-
-  it("walks with arrow keys and opens with Enter", async () => {
-    const { root } = await showWidget(scopeIcicle, scenePlaces());
-    root.querySelector<HTMLElement>(".cell")?.focus();
-    press("ArrowDown");
-    expect(document.activeElement?.getAttribute("aria-description")).toMatch(/^Iterator|^sequential/);
-    press("ArrowRight");
-    press("ArrowUp");
-    expect(document.activeElement?.getAttribute("aria-description")).toMatch(/^all ops/);
-  });
-
-  it("shows forward or backward alone", async () => {
-    const { root } = await showWidget(scopeIcicle, scenePlaces());
-    const whole = cell(root, "all ops")?.getAttribute("aria-description");
-    const buttons = [...root.querySelectorAll<HTMLButtonElement>('[aria-label="Part of the step"] button')];
-    expect(buttons.map((one) => one.textContent)).toEqual(["All", "Forward", "Backward", "Optimizer"]);
-    buttons[2].click();
-    expect(cell(root, "all ops")?.getAttribute("aria-description")).not.toBe(whole);
-    expect(root.querySelectorAll(".cell.op").length).toBe(root.querySelectorAll(".cell.op .bw").length);
-  });
-
-  it("follows the linked time range", async () => {
-    const { root, page } = await showWidget(scopeIcicle, scenePlaces());
-    page.link.set("time_range", [1, 2]);
-    await settle();
-    expect(root.querySelectorAll(".cell").length).toBe(0);
-    expect(root.querySelector(".tfp-say")?.textContent).toBe("No op ran here in this range.");
   });
 });
 

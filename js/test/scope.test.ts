@@ -12,7 +12,6 @@ import { hloTable } from "../src/views/hlo_table/hlo_table";
 import { kernelTable } from "../src/views/kernel_table/kernel_table";
 import { layerTable } from "../src/views/layer_table/layer_table";
 import { opTable } from "../src/views/op_table/op_table";
-import { scopeIcicle } from "../src/views/scope_icicle/scope_icicle";
 import { sourceView } from "../src/views/source_view/source_view";
 import { scenePlaces } from "./places_scene";
 import { settle, showWidget, withLayout } from "./shown";
@@ -121,7 +120,6 @@ describe("views of ops", () => {
     ["HLO", hloTable, tableScene],
     ["Kernels", kernelTable, tableScene],
     ["Lines", sourceView, scenePlaces],
-    ["Scopes", scopeIcicle, scenePlaces],
   ];
 
   it.each(views)("%s: are a step first, and of the whole capture all at once", async (_, view, scene) => {

@@ -165,3 +165,42 @@ describe("tree view", () => {
     expect(structureMeta({ ops: [] }).names).toEqual([]);
   });
 });
+
+describe("the icicle of the tree", () => {
+  const cell = (root: HTMLElement, name: string) =>
+    [...root.querySelectorAll<HTMLElement>(".cell")].find((one) =>
+      one.getAttribute("aria-description")?.startsWith(`${name}:`),
+    );
+  const crumbs = (root: HTMLElement) =>
+    [...root.querySelectorAll(".tfp-crumbs button")].map(({ textContent }) => textContent);
+  const key = (name: string) =>
+    document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true }));
+
+  it("opens a clicked scope, says what is shown, and goes back by the path and by Esc", async () => {
+    const { root, page } = await showWidget(treeView, sceneStructure());
+    cell(root, "sequential")?.click();
+    expect(crumbs(root)).toEqual(["All ops", "sequential"]);
+    expect(selection(page)).toContain(CONV);
+    const labels = [...root.querySelectorAll("[aria-label]")].map((one) => one.getAttribute("aria-label"));
+    expect(labels).toContain("Inside sequential: arrow keys move, Enter opens, Esc goes out");
+    cell(root, "conv2d_1")?.focus();
+    cell(root, "conv2d_1")?.click();
+    expect(crumbs(root)).toEqual(["All ops", "sequential", "conv2d_1"]);
+    key("Escape");
+    expect(crumbs(root)).toEqual(["All ops", "sequential"]);
+    root.querySelector<HTMLButtonElement>(".tfp-crumbs button")?.click();
+    expect(crumbs(root)).toEqual(["All ops"]);
+    expect(selection(page)).toEqual([]);
+  });
+
+  it("walks with arrow keys", async () => {
+    const { root } = await showWidget(treeView, sceneStructure());
+    const top = root.querySelector<HTMLElement>(".cell");
+    top?.focus();
+    const spoken = top?.getAttribute("aria-description");
+    key("ArrowDown");
+    expect(document.activeElement?.getAttribute("aria-description")).not.toBe(spoken);
+    key("ArrowUp");
+    expect(document.activeElement?.getAttribute("aria-description")).toBe(spoken);
+  });
+});

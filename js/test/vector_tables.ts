@@ -1,14 +1,13 @@
 /** What Python says of a range or a host -> the same as views work it out, compared. */
 
 import { numbers, type RangePs } from "../src/data/columns";
-import { FAMILIES, type TraceMeta } from "../src/data/meta";
-import { HostTables, hostMeta } from "../src/data/one_host";
+import { HostTables, hostMeta } from "../src/data/hosts";
+import type { TraceMeta } from "../src/data/meta";
 import { EMPTY_TABLE, type Table } from "../src/data/pack";
 import type { TraceData } from "../src/data/store";
 import { opColors } from "../src/model/colors";
 import { layerRows, type OpRow, type OpTotals, opRows, PHASES } from "../src/model/ops";
 import { hostOverview, topOps } from "../src/model/overview";
-import { scopeFigures, scopePath, scopeTimes, scopeTree } from "../src/model/scopes";
 import { sourceHeat } from "../src/model/source";
 import { hloRows, hloTotals, withPrograms } from "../src/views/hlo_table/hlo_table";
 import { kernelRows } from "../src/views/kernel_table/kernel_table";
@@ -147,30 +146,6 @@ export function expectSourceLines(part: Part, totals: OpTotals, { range_ps, sour
     }));
   });
   expectSameRows(ran(found, range_ps), ran(source_lines, range_ps), ["device", "file", "line", "bucket"]);
-}
-
-export function expectScopes(part: Part, totals: OpTotals, { range_ps, scopes }: OfRange) {
-  const { meta } = part;
-  const tree = scopeTree(meta.scopes ?? [], columnOf(part, "op_places", "scope"));
-  const phase = columnOf(part, "op_places", "phase");
-  const found = SIDES.flatMap((device, side) => {
-    const ps = (op: number) => (meta.op_device[op] === side ? Math.max(0, totals.selfPs[op]) : 0);
-    const { ownPs, totalPs } = scopeTimes(tree, ps);
-    const figures = scopeFigures(tree, {
-      ps,
-      occurrences: (op) => totals.occurrences[op],
-      isBackward: (op) => PHASES[phase[op]] === "backward",
-      isSelected: () => false,
-      family: () => FAMILIES.indexOf("runtime"),
-    });
-    const rows = meta.scopes?.map((_, row) => ({
-      ...{ device, scope: scopePath(tree, row), total_time_us: totalPs[row] / US, self_time_us: ownPs[row] / US },
-      ...{ backward_time_us: figures.backwardPs[row] / US },
-      ...{ n_ops: figures.nOps[row], occurrences: figures.occurrences[row] },
-    }));
-    return rows ?? [];
-  });
-  expectSameRows(ran(found, range_ps), ran(scopes, range_ps), ["device", "scope"]);
 }
 
 export function expectOverview(part: Part, { step_time_ms, breakdown, top_ops }: OfOverview) {

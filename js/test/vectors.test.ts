@@ -31,7 +31,6 @@ import {
   expectLayers,
   expectOps,
   expectOverview,
-  expectScopes,
   expectSourceLines,
   MS,
   type OfOverview,
@@ -92,7 +91,6 @@ describe("of a range, as Python has it,", () => {
     expectHloOps(part, expected);
     expectLayers(part, totals, expected);
     expectSourceLines(part, totals, expected);
-    expectScopes(part, totals, expected);
   });
 });
 

@@ -126,7 +126,7 @@ def alone(full: Notebook) -> Notebook:
 
 def test_names_of_scopes_and_hosts_are_text_in_views_alone(alone: Notebook) -> None:
     assert_shows(alone.view("worker_chart"), [MARKUP])
-    cells = alone.view("scope_icicle").locator(".cell")
+    cells = alone.view("tree_view").locator(".cell")
     poll(lambda: cells.count() > 3, "no cells of scopes")
     for cell in cells.all():
         cell.hover()

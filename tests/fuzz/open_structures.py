@@ -32,7 +32,7 @@ from tests.fuzz.structures import Structure, steps_of_a_gpu, structure
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.export import Subject, profile_html, tables
 from tfprof_widgets.profiles import Profile
-from tfprof_widgets.show import build_payload
+from tfprof_widgets.show import Payload
 
 MB = 1e6
 FREE_BYTES, BYTES_PER_BYTE = 64 * 2**20, 60
@@ -93,7 +93,7 @@ def use(prof: Profile, *, is_shown: bool) -> None:
     tables(results)
     assert getattr(results, "advice_notices", ()) == (), results.advice_notices
     if is_shown:
-        build_payload(results)
+        Payload(results)
         profile_html(Subject(results=results, notices=prof.notices, since_last=prof.run.since_last)).encode()
 
 

@@ -14,7 +14,7 @@ from tfprof_widgets.analysis import STEP_CATEGORIES, Analysis, aggregate_ops, se
 from tfprof_widgets.errors import TraceError
 from tfprof_widgets.export import summarize
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.show import build_payload, embed, embedding
+from tfprof_widgets.show import Payload, embed, embedding
 from tfprof_widgets.trace import Trace, merge_traces
 
 N_IN_EVERY_RUN = 12
@@ -45,7 +45,7 @@ def answer_everything(results: Analysis) -> None:
     for most in (embedding.MAX_BYTES, 0):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(embedding, "MAX_BYTES", most)
-            payload = build_payload(results)
+            payload = Payload(results)
         got = receive(payload)
         assert got.n_events == got.meta["n_events_sent"] == trace.n_events
         embed(payload, "steps")

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
         Positions, Tiles, compute_positions, compute_tiles, counter_meta, counter_sample, counter_table, line_numbers,
         longest_of_runs, rows_within, sample_events, sample_rows, window_pack,
     )
-    from .embedding import Amount, Embedded, MAX_BYTES, Payload, build_payload, embed
+    from .embedding import Amount, Embedded, MAX_BYTES, Payload, embed
     from .library import KeptOnce, Library, built, limits_of, referred, shared_by, view_of
     from .link import Bookmark, LinkModel, bookmarks_from_json, bookmarks_to_json
     from .lists import (
-        advice_list, hlo_graph_list, hlo_list, layer_list, memory_failure_meta, meta_of, plain, records, scope_list,
-        scope_note, source_meta, straggler_meta, structure_list, worker_meta,
+        advice_list, hlo_graph_list, hlo_list, layer_list, memory_failure_meta, meta_of, plain, records,
+        source_meta, straggler_meta, structure_list, worker_meta,
     )
     from .live import LiveView
     from .outputs import hear_beside_cells, is_beside_cells

@@ -168,11 +168,6 @@ class Payload:
         return pack_bytes(meta, {"rows": Table(rows), "tiles": Table(tiles)})
 
 
-def build_payload(results: Analysis, *, title: str = "") -> Payload:
-    """Find the parts of a run and pack those that travel first."""
-    return Payload(results, title=title)
-
-
 def _numbered_names(results: Analysis, sampled: np.ndarray) -> Names:
     """The names of a payload; of many those of sampled events first, the longest in front."""
     trace, names = results.trace, Names(results.trace)

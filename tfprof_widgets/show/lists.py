@@ -24,7 +24,6 @@ from ..analysis.hosts.workers import STRAGGLERS, Workers
 from ..analysis.input.tf_data import PIPELINES
 from ..analysis.input.usage import ITERATORS
 from ..analysis.layers.layers import LAYERS, Layers
-from ..analysis.layers.scopes import Scopes
 from ..analysis.names import parse_op_names
 from ..analysis.ops.kernels import KERNELS, Kernels, beside_products, is_eligible_type
 from ..analysis.ops.other import HLO_OPS, instructions_of
@@ -108,11 +107,6 @@ def layer_list(layers: Layers, variables: pd.DataFrame, rows: slice) -> list[dic
         {**entry, "n_params": n_params.get(entry["layer"]), "allocating": names.get(row, [])}
         for row, entry in zip(range(len(layers.entries))[rows], records(entries), strict=True)
     ]
-
-
-def scope_list(scopes: Scopes, rows: slice) -> list[dict[str, Any]]:
-    """One `{name, parent}` per scope: the last part of its path, and the row of the scope around it or -1."""
-    return records(scopes.entries[["name", "parent"]].iloc[rows])
 
 
 def kernel_list(kernels: Kernels, rows: slice) -> list[dict[str, Any]]:
@@ -323,12 +317,6 @@ def _input(results: Analysis) -> dict[str, Any]:
         for op, category, work in zip(*columns, strict=True)
     ]
     return {"verdict": input_words(results.overview, pipeline.verdict), "ops": ops}
-
-
-def scope_note(scopes: Scopes) -> str:
-    """Which ops are charged to a scope around their own; "" where none are."""
-    n, m = scopes.n_folded_ops, len(scopes.op_entry)
-    return f"{n:,} of {m:,} ops lie too deep and are shown in a scope around their own" if n else ""
 
 
 def worker_meta(workers: Workers) -> dict[str, Any]:

@@ -38,8 +38,6 @@ from .lists import (
     plain,
     records,
     roofline_list,
-    scope_list,
-    scope_note,
     source_meta,
     structure_list,
 )
@@ -63,7 +61,7 @@ from .tables import (
 
 _MAX_SOURCE_CHARACTERS = 1_000_000
 """Of one file of code."""
-_OP_PLACE_BYTES = 14
+_OP_PLACE_BYTES = 10
 _TOP_OPS = "occurrences ms:self_time_ms_per_step ratio:self_time_ratio"
 _NEVER = np.iinfo(np.int64).max
 
@@ -86,7 +84,7 @@ def _columns(name: str, n_rows: int, build: Callable[[Any], Table], *, row_bytes
 
 
 def _late_sections(results: Analysis, names: Names) -> Iterator[Section]:
-    """Slow tables, which need the source map or all others: advice, lines, layers and scopes, and the cost by structure."""
+    """Slow tables, which need the source map or all others: advice, lines, layers, and the cost by structure."""
 
     def late(name: str, find: Callable[[], list[Any]]) -> Section:
         return _list(name, _cut(names, lambda _: find()), is_late=True)
@@ -100,8 +98,6 @@ def _late_sections(results: Analysis, names: Names) -> Iterator[Section]:
     yield late("source_samples", lambda: source()["source_samples"])
     yield _list("source_files", lambda _: _files(source()["source_files"]), is_late=True)
     yield late("layers", lambda: layer_list(results.layers, results.variables, slice(None)))
-    yield late("scopes", lambda: scope_list(results.scopes, slice(None)))
-    yield late("scope_note", lambda: [note] if (note := scope_note(results.scopes)) else [])
     n_ops, build = len(results.op_shares), partial(op_place_table, results)
     yield _columns("op_places", n_ops, build, row_bytes=_OP_PLACE_BYTES, is_late=True)
     yield late("structure", lambda: structure_list(results))

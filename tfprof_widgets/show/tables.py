@@ -300,12 +300,11 @@ def op_table(results: Analysis, names: Names, rows: Rows) -> Table:
 
 
 def op_place_table(results: Analysis, rows: Rows) -> Table:
-    """For each framework op its layer, source line and scope as rows of the meta object's lists, `phase` and `line_phase`."""
+    """For each framework op its layer and source line as rows of the meta object's lists, `phase` and `line_phase`."""
     return Table(
         {
             **columns_of(results.layers, rows, i4="layer:op_entry", u1="phase:op_phase"),
             **columns_of(results.source_lines, rows, i4="line:op_entry", u1="line_phase:op_phase"),
-            **columns_of(results.scopes, rows, i4="scope:op_entry"),
         }
     )
 

@@ -468,10 +468,6 @@ class LayerTable(View):
     """Keras layers by time and memory: what `Profile.layer_table()` gives."""
 
 
-class ScopeIcicle(View):
-    """Name scopes from the root down, as wide as their time; click one to look into it. `Profile.scope_icicle()` gives it."""
-
-
 class KernelTable(View):
     """Kernels of GPUs by time, and whether they run on Tensor Cores: what `Profile.kernel_table()` gives."""
 

@@ -232,10 +232,6 @@ export interface TraceMeta {
   source_lines?: (Omit<SourceLinesRow, "file"> & { file: number })[];
   /** Where the user's thread was found, a share of the sampled time of the whole capture; the longest first. */
   source_samples?: { file: number; line: number; n_samples: number; time_ratio: number }[];
-  /** What `op_places.scope` counts; `parent` is -1 for the root. */
-  scopes?: { name: string; parent: number }[];
-  /** Which ops are charged to a scope around their own, a sentence; empty for none. */
-  scope_note?: string[];
   /** What `kernel_runs.kernel` counts. */
   kernels?: KernelMeta[];
   /** Copies between host and devices, the most exposed time first; not there where nothing was copied. */

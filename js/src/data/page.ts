@@ -1,6 +1,6 @@
 /** Pages without a kernel, by nbconvert (whose manager comes from a network: no view may depend on it) or exported. */
 
-import { atEnd, loader, makeHost, modelId, notePage, ofPage, reasonOf, type SavedModels } from "./widget";
+import { atEnd, loader, makeHost, modelId, notePage, ofPage, type Places, reasonOf, type SavedModels } from "./widget";
 
 interface Drawn {
   readonly view: string;
@@ -28,23 +28,10 @@ function whenDrawn(view: string, then: () => void): void {
   look();
 }
 
-const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
-/** A manager marks the place of each widget at once when it is there; the widgets themselves may take it longer. */
-const MARK_MS = 2000;
-const DRAW_MS = 30_000;
-const ASK_MS = 100;
-
-export async function drawSavedWidgets(page: Document, models: SavedModels): Promise<void> {
-  await loaded(page);
+/** Draws widgets, each in its place. */
+export async function drawSavedWidgets(models: SavedModels, places: Places): Promise<void> {
   const host = makeHost(models, loader);
-  const draw = async (script: Element) => {
-    const id = String((JSON.parse(script.textContent ?? "{}") as { model_id?: string }).model_id);
-    const place = script.parentElement;
-    const isOurs = String(models[id]?.state._anywidget_id ?? "").startsWith("tfprof_widgets.");
-    if (!place || !isOurs || (await isDrawn(place))) return;
-    script.remove(); // a manager that comes later finds nothing to draw
-    const el = page.createElement("div");
-    place.append(el);
+  const draw = async ([id, el]: Places[number]) => {
     try {
       await (await host.getWidget(id)).render({ el });
     } catch (error) {
@@ -52,23 +39,7 @@ export async function drawSavedWidgets(page: Document, models: SavedModels): Pro
       el.textContent = `This view could not be drawn: ${reasonOf(error)}`;
     }
   };
-  await Promise.all([...page.querySelectorAll(VIEW)].map(draw));
-}
-
-function loaded(page: Document): Promise<void> | undefined {
-  if (page.readyState === "complete") return undefined;
-  return new Promise((resolve) => page.defaultView?.addEventListener("load", () => resolve(), { once: true }));
-}
-
-async function isDrawn(place: Element): Promise<boolean> {
-  // The manager of nbconvert's pages is an AMD module.
-  if (!("requirejs" in globalThis)) return false;
-  for (let waited = 0; waited < DRAW_MS; waited += ASK_MS) {
-    if (place.querySelector("[data-tfprof]")) return true;
-    if (waited >= MARK_MS && !place.querySelector(".widget-subarea, .jupyter-widgets")) return false;
-    await new Promise((resolve) => setTimeout(resolve, ASK_MS));
-  }
-  return false;
+  await Promise.all(places.map(draw));
 }
 
 /** So long nothing is shown: most widgets are there by then. */

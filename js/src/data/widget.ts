@@ -19,6 +19,8 @@ export interface AnyModel {
   send(content: unknown, callbacks?: unknown, buffers?: ArrayBuffer[] | ArrayBufferView[]): void;
 }
 
+type Source = Pick<AnyModel, "get" | "send">;
+
 interface HostWidget {
   render(options: { el: HTMLElement; signal?: AbortSignal }): Promise<unknown>;
 }
@@ -135,7 +137,7 @@ function keptState(id: string): State | undefined {
 
 const isEmpty = (value: unknown) => value === "" || (Array.isArray(value) && value.length === 0);
 
-function ask(model: AnyModel): void {
+function ask(model: Source): void {
   try {
     model.send({ kind: "whole?" });
   } catch {
@@ -144,7 +146,7 @@ function ask(model: AnyModel): void {
 }
 
 /** The traits of a model; where `large` is empty, once the page that has it or the kernel gave it. */
-export async function wholeTraits(model: AnyModel, ref: string, large: string): Promise<Traits> {
+export async function wholeTraits(model: Source, ref: string, large: string): Promise<Traits> {
   const id = modelId(ref);
   for (let waited = 0; isEmpty(model.get(large)) && waited < WAIT_MS; waited += LOOK_MS) {
     const kept = keptState(id);
@@ -166,7 +168,7 @@ type Run<T> = (script: Script, traits: Traits) => T | Promise<T>;
  * What `run` makes of a library, the model that `ref` refers to: once a page, though each widget has its own copy of this
  * module; two versions in one page, such as an old saved output beside a new one, stay apart.
  */
-export function runOnce<T>(model: AnyModel, ref: string, run: Run<T>): Promise<T> {
+export function runOnce<T>(model: Source, ref: string, run: Run<T>): Promise<T> {
   const name = `${String(model.get("name"))} ${String(model.get("version"))}`;
   return ofPage(name, (forget) =>
     start(model, ref, name, run).catch((error: unknown) => {
@@ -176,7 +178,7 @@ export function runOnce<T>(model: AnyModel, ref: string, run: Run<T>): Promise<T
   );
 }
 
-async function start<T>(model: AnyModel, ref: string, name: string, run: Run<T>): Promise<T> {
+async function start<T>(model: Source, ref: string, name: string, run: Run<T>): Promise<T> {
   const traits = await wholeTraits(model, ref, "source");
   const text = await unpacked(traits("source"));
   if (text === "") throw new Error(`${name} is missing from this page; re-run the cell that made the view`);
@@ -200,12 +202,12 @@ export async function withAddress<T>(text: string, use: (url: string) => Promise
 
 interface Bundle {
   readonly VIEWS: ReadonlyMap<string, WidgetModule>;
-  drawPage(page: Document, models: SavedModels): Promise<void>;
+  drawPage(page: Document, models: SavedModels, places: Places): Promise<void>;
 }
 
 const SHEET = "tfprof-styles";
 
-export function loadBundle(model: AnyModel, ref: string): Promise<Bundle & { readonly styles: string }> {
+export function loadBundle(model: Source, ref: string): Promise<Bundle & { readonly styles: string }> {
   return runOnce(model, ref, async ({ text }, traits) => {
     const styles = await unpacked(traits("styles"));
     const bundle = await withAddress(text, (url) => import(url) as Promise<Bundle>);
@@ -259,6 +261,9 @@ export function managerHost(manager: Manager | undefined, widget: WidgetModule, 
   };
   return host;
 }
+
+/** Ids of models, each with the element that its view belongs in. */
+export type Places = readonly (readonly [id: string, place: HTMLElement])[];
 
 export type SavedModels = Readonly<Record<string, { readonly state: Record<string, unknown> }>>;
 

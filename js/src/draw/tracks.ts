@@ -1,7 +1,7 @@
 /** The visible tracks as rectangles and names: slices, levels, strips of hosts, counters, gaps. */
 
-import { REDUCED } from "../data/chosen";
 import { firstWhere, gallop, lowerBound, type Span, upperBound, xAt } from "../data/columns";
+import { REDUCED } from "../data/hosts";
 import { CATEGORIES, CATEGORY_LABELS } from "../data/meta";
 import { type HostStrip, hostsOf } from "../model/hosts";
 import { axisTop, type Counter, extremeInSpan, loadOf, PARTS, type SliceBuffer, visibleFrom } from "../model/lod";

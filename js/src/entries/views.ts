@@ -2,7 +2,7 @@
 
 import "./views.css";
 import { drawSavedWidgets } from "../data/page";
-import type { SavedModels, WidgetModule } from "../data/widget";
+import type { WidgetModule } from "../data/widget";
 import { addThemeSwitch } from "../ui/dom";
 import { mount, mountPlain } from "../ui/view";
 import { copyTable } from "../views/copy_table/copy_table";
@@ -17,7 +17,6 @@ import { memoryTimeline } from "../views/memory_timeline/memory_timeline";
 import { opTable } from "../views/op_table/op_table";
 import { overviewPanel } from "../views/overview_panel/overview_panel";
 import { rooflineChart } from "../views/roofline_chart/roofline_chart";
-import { scopeIcicle } from "../views/scope_icicle/scope_icicle";
 import { sourceView } from "../views/source_view/source_view";
 import { stepChart } from "../views/step_chart/step_chart";
 import { timeline } from "../views/timeline/timeline";
@@ -35,7 +34,6 @@ const OF_TRACES = [
   opTable,
   overviewPanel,
   rooflineChart,
-  scopeIcicle,
   sourceView,
   stepChart,
   timeline,
@@ -49,8 +47,8 @@ export const VIEWS: ReadonlyMap<string, WidgetModule> = new Map([
   ...OF_TRACES.map((view) => [view.name, mount(view)] as const),
 ]);
 
-/** Draws the saved widgets of a page that no widget manager draws. */
-export async function drawPage(page: Document, models: SavedModels): Promise<void> {
+/** Draws the saved widgets of a page, each in its place. */
+export async function drawPage(page: Document, ...saved: Parameters<typeof drawSavedWidgets>): Promise<void> {
   if (page.body.classList.contains("tfp-page")) addThemeSwitch(page);
-  await drawSavedWidgets(page, models);
+  await drawSavedWidgets(...saved);
 }

@@ -1,8 +1,8 @@
 /** The overview of a trace: the words and figures of its header, its facts, and the cards of advice. */
 
 import { columns, numbers } from "../data/columns";
+import { allHosts } from "../data/hosts";
 import { type AdviceMeta, CATEGORY_LABELS, type OverviewMeta, type TraceMeta } from "../data/meta";
-import { allHosts } from "../data/one_host";
 import type { Table } from "../data/pack";
 import { hostsOf, shortHost } from "./hosts";
 import { capturedPs } from "./range";

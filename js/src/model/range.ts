@@ -354,7 +354,7 @@ export const NOT_HERE =
   'This page was saved without the data of this view. Run the cell again, or keep all with prof.to_html("trace.html", embed="full").';
 
 /** What the kernel reads when the cell that was profiled is shown: the source map. */
-const READ_LATE = ["source_lines", "layers", "scopes", "structure"];
+const READ_LATE = ["source_lines", "layers", "structure"];
 
 export function waitingWords(names: readonly string[], here: number, all: number, hasKernel: boolean): string {
   if (names.some((name) => READ_LATE.includes(name)))

@@ -14,14 +14,11 @@ export interface ScopeTree {
   /** As in `entries`, but -1 where that row is not there or where parents run in a circle. */
   readonly parent: Int32Array;
   readonly children: readonly (readonly number[])[];
-  readonly roots: readonly number[];
   /** Every row after the row of its parent. */
   readonly order: Int32Array;
   /** Ops directly in each scope. */
   readonly ops: readonly (readonly number[])[];
 }
-
-export const WHOLE = -1;
 
 /** `places`: for each op the row of its innermost scope; -1 for none. */
 export function scopeTree(entries: readonly ScopeEntry[], places: ArrayLike<number>): ScopeTree {
@@ -54,14 +51,12 @@ export function scopeTree(entries: readonly ScopeEntry[], places: ArrayLike<numb
     walk(row);
   }
   for (let op = 0; op < places.length; op++) ops[places[op]]?.push(op);
-  const roots = order.filter((row) => parent[row] < 0);
-  return { entries, parent, children, roots, order: Int32Array.from(order), ops };
+  return { entries, parent, children, order: Int32Array.from(order), ops };
 }
 
 export interface ScopeTimes {
   readonly ownPs: Float64Array;
   readonly totalPs: Float64Array;
-  readonly wholePs: number;
 }
 
 export function scopeTimes(tree: ScopeTree, opPs: (op: number) => number): ScopeTimes {
@@ -73,10 +68,10 @@ export function scopeTimes(tree: ScopeTree, opPs: (op: number) => number): Scope
     const row = tree.order[k];
     if (tree.parent[row] >= 0) totalPs[tree.parent[row]] += totalPs[row];
   }
-  return { ownPs, totalPs, wholePs: tree.roots.reduce((sum, root) => sum + totalPs[root], 0) };
+  return { ownPs, totalPs };
 }
 
-/** The rows from the root down to `row`, both included; empty for `WHOLE`. */
+/** The rows from the root down to `row`, both included. */
 export function pathOf(tree: ScopeTree, row: number): number[] {
   const path: number[] = [];
   for (let at = row; at >= 0; at = tree.parent[at]) path.push(at);
@@ -107,7 +102,7 @@ export function chainFrom(
 
 export function opsUnder(tree: ScopeTree, row: number): number[] {
   const found: number[] = [];
-  const waiting = row === WHOLE ? [...tree.roots] : [row];
+  const waiting = [row];
   for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
     for (const op of tree.ops[at]) found.push(op);
     for (const inner of tree.children[at]) waiting.push(inner);
@@ -144,7 +139,7 @@ export function layoutScopes(
   zoom: number,
   leastRatio: number,
 ): Rect[] {
-  const wholePs = zoom === WHOLE ? times.wholePs : (times.totalPs[zoom] ?? 0);
+  const wholePs = times.totalPs[zoom] ?? 0;
   if (wholePs <= 0) return [];
   const root = new Builder(tree, times, opPs, wholePs * leastRatio).draft(zoom, [zoom], wholePs, 0);
   const laid = partition<Draft>()(
@@ -167,12 +162,11 @@ class Builder {
   ) {}
 
   #scopesIn(row: number): readonly number[] {
-    const rows = row === WHOLE ? this.tree.roots : this.tree.children[row];
-    return rows.filter((at) => this.times.totalPs[at] > 0);
+    return this.tree.children[row].filter((at) => this.times.totalPs[at] > 0);
   }
 
   #opsIn(row: number): readonly number[] {
-    return row === WHOLE ? [] : this.tree.ops[row].filter((op) => this.opPs(op) > 0);
+    return this.tree.ops[row].filter((op) => this.opPs(op) > 0);
   }
 
   /** A scope with what is inside it; `chain` leads from the outermost scope of the cell to `row`. */
@@ -208,9 +202,7 @@ class Builder {
 const MIXED = 255;
 
 export interface ScopeFigures {
-  readonly backwardPs: Float64Array;
   readonly nOps: Float64Array;
-  readonly occurrences: Float64Array;
   readonly nSelected: Float64Array;
   /** The family that takes at least half the time, as an index into `FAMILIES`; `MIXED` where none does. */
   readonly family: Uint8Array;
@@ -218,8 +210,6 @@ export interface ScopeFigures {
 
 interface OpFigures {
   readonly ps: (op: number) => number;
-  readonly occurrences: (op: number) => number;
-  readonly isBackward: (op: number) => boolean;
   readonly isSelected: (op: number) => boolean;
   readonly family: (op: number) => number;
 }
@@ -228,14 +218,12 @@ export function scopeFigures(tree: ScopeTree, ops: OpFigures): ScopeFigures {
   const n = tree.entries.length;
   const nFamilies = FAMILIES.length;
   const byFamily = new Float64Array(n * nFamilies);
-  const [backwardPs, nOps, occurrences, nSelected] = Array.from({ length: 4 }, () => new Float64Array(n));
+  const [nOps, nSelected] = [new Float64Array(n), new Float64Array(n)];
   tree.ops.forEach((own, row) => {
     for (const op of own) {
       const ps = ops.ps(op);
       if (ps <= 0) continue;
       nOps[row] += 1;
-      occurrences[row] += ops.occurrences(op);
-      if (ops.isBackward(op)) backwardPs[row] += ps;
       if (ops.isSelected(op)) nSelected[row] += 1;
       byFamily[row * nFamilies + ops.family(op)] += ps;
     }
@@ -252,10 +240,10 @@ export function scopeFigures(tree: ScopeTree, ops: OpFigures): ScopeFigures {
     family[row] = byFamily[own + largest] * 2 >= whole ? largest : MIXED;
     const above = tree.parent[row];
     if (above < 0) continue;
-    for (const sums of [backwardPs, nOps, occurrences, nSelected]) sums[above] += sums[row];
+    for (const sums of [nOps, nSelected]) sums[above] += sums[row];
     for (let f = 0; f < nFamilies; f++) byFamily[above * nFamilies + f] += byFamily[own + f];
   }
-  return { backwardPs, nOps, occurrences, nSelected, family };
+  return { nOps, nSelected, family };
 }
 
 /** Index of the rectangle that a key leads to; undefined for another key, and from nowhere. */

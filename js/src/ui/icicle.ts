@@ -14,7 +14,7 @@ import { formatCount } from "../model/text";
 import { crumbButtons } from "./controls";
 import { h, on, onKeys, say, textWidth, watchSize } from "./dom";
 import { type Tip, TipBox } from "./plot";
-import { familyColors, familyLegend, legendEntry } from "./share_bar";
+import { familyColors, familyLegend } from "./share_bar";
 import type { TraceView } from "./view";
 
 const ROW_PX = 22;
@@ -28,8 +28,6 @@ const MIN_LABEL = 5;
 export interface CellLook extends Readonly<Record<"label" | "figure" | "spoken", string>> {
   /** Slice family, or "" for what is no slice. */
   readonly family: string;
-  /** Of its time. */
-  readonly backwardRatio: number;
   readonly selected: "all" | "some" | "none";
   /** Whether a search found it; undefined while nothing is sought. */
   readonly found?: boolean | undefined;
@@ -75,9 +73,6 @@ function cellElement(
     element.append(h("span.name", text));
     if (widthOf(text) + widthOf(look.figure) + 14 < room) element.append(h("span.v", ` ${look.figure}`));
   }
-  if (look.backwardRatio > 0 && px >= MIN_FILL_PX) {
-    element.append(h("i.bw", { style: { width: `${look.backwardRatio * 100}%` } }));
-  }
   return element;
 }
 
@@ -94,21 +89,21 @@ export function restLabel(n: number): string {
 /** What is narrower is merged with its like. */
 const LEAST_PX = 2;
 const DEFAULT_WIDTH_PX = 600;
+/** Of a longer path only the last entries are named. */
+const MOST_CRUMBS = 5;
+/** The row on top where nothing was looked into. */
+const ROOT = 0;
 
 export interface IcicleSource {
   readonly tree: ScopeTree;
-  /** The row on top where nothing was looked into. */
-  readonly top: number;
   nameOf(row: number): string;
-  /** To a screen reader what lies inside a row, and what the row on top is. */
-  readonly spoken: { readonly parts: string; readonly shown: string };
   scene(): { readonly times: ScopeTimes; psOf(op: number): number; lookOf(cell: Cell): CellLook };
   words(zoom: number, merged: readonly string[]): readonly string[];
   nothing(): string;
   /** Gives the words about a cell; null where the pointer left. */
-  onHover(cell: Cell | null, zoom: number): Tip | null;
+  onHover(cell: Cell | null): Tip | null;
   onPick(op: number): void;
-  /** A row is shown alone: its ops are meant, and with the top row none. */
+  /** A row is shown alone: its ops are meant, and with the root none. */
   onOpen(row: number): void;
 }
 
@@ -126,14 +121,12 @@ export class IciclePlace {
   #current = 0;
   #width = DEFAULT_WIDTH_PX;
 
-  /** @param mostCrumbs of a longer path only the last entries are named */
   constructor(
     readonly source: IcicleSource,
-    readonly mostCrumbs: number,
     readonly view: Pick<TraceView, "link" | "signal">,
   ) {
     const { signal } = view;
-    this.crumbs = h("nav.tfp-crumbs", { "aria-label": `From all ops to ${source.spoken.shown}` });
+    this.crumbs = h("nav.tfp-crumbs", { "aria-label": "From all ops to what is shown" });
     this.element = h("div.tfp-icicle-place", this.#icicle);
     this.#tip = new TipBox(this.element);
     on(this.#sheet, signal, {
@@ -155,7 +148,7 @@ export class IciclePlace {
   }
 
   #hover(found: Drawn | undefined): void {
-    this.#tip.about(this.source.onHover(found?.rect.cell ?? null, this.zoom), found?.element ?? null);
+    this.#tip.about(this.source.onHover(found?.rect.cell ?? null), found?.element ?? null);
   }
 
   #pick(found: Drawn | undefined): void {
@@ -209,7 +202,7 @@ export class IciclePlace {
   }
 
   get zoom(): number {
-    return this.#zooms.get(this.source.tree) ?? this.source.top;
+    return this.#zooms.get(this.source.tree) ?? ROOT;
   }
 
   zoomTo(row: number): void {
@@ -225,21 +218,13 @@ export class IciclePlace {
     const looks = rects.map(({ cell }) => lookOf(cell));
     this.#show(rects, looks, toTop);
     const keys = "arrow keys move, Enter opens, Esc goes out";
-    this.#icicle.setAttribute("aria-label", `${source.spoken.parts} ${source.nameOf(zoom)}: ${keys}`);
-    const path = this.#path.map((row) => ({ row, text: row === source.top ? "All ops" : source.nameOf(row) }));
-    this.crumbs.replaceChildren(...crumbButtons(path, this.mostCrumbs, (row) => this.#open(row), this.view.signal));
-    const entries = familyLegend(new Set(looks.map(({ family }) => family)));
-    if (looks.some(({ backwardRatio }) => backwardRatio > 0))
-      entries.push(legendEntry(h("i.sw.bw", { style: { "--edge": "var(--ink-2)" } }), "backward part"));
-    this.legend.replaceChildren(...entries);
+    this.#icicle.setAttribute("aria-label", `Inside ${source.nameOf(zoom)}: ${keys}`);
+    const path = pathOf(source.tree, zoom).map((row) => ({ row, text: row === ROOT ? "All ops" : source.nameOf(row) }));
+    this.crumbs.replaceChildren(...crumbButtons(path, MOST_CRUMBS, (row) => this.#open(row), this.view.signal));
+    this.legend.replaceChildren(...familyLegend(new Set(looks.map(({ family }) => family))));
     const nMerged = rects.reduce((sum, { cell }) => sum + (cell.kind === "rest" ? cell.n : 0), 0);
     const merged = nMerged > 0 ? [`${formatCount(nMerged)} too narrow to draw, merged`] : [];
     say(this.say, rects.length > 0 ? source.words(zoom, merged).join(" · ") : source.nothing());
-  }
-
-  get #path(): number[] {
-    const rows = pathOf(this.source.tree, this.zoom);
-    return rows[0] === this.source.top ? rows : [this.source.top, ...rows];
   }
 
   #open(row: number): void {
@@ -251,7 +236,7 @@ export class IciclePlace {
 
   #out(): void {
     const { source, zoom, view } = this;
-    if (zoom !== source.top) this.#open(this.#path.at(-2) ?? source.top);
+    if (zoom !== ROOT) this.#open(source.tree.parent[zoom]);
     else if (view.link.selection.length > 0) view.link.setSelection([]);
     else (document.activeElement as HTMLElement | null)?.blur();
   }

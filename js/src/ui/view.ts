@@ -1,7 +1,7 @@
 /** A build function as a widget: its root element, theme, data and link, the host it follows, and what stands for it while data is missing. */
 
-import { Chosen, type Needs } from "../data/chosen";
 import type { Span } from "../data/columns";
+import { Chosen, type Needs } from "../data/hosts";
 import { connectLink, type Link } from "../data/link";
 import type { TraceMeta } from "../data/meta";
 import { noteDrawn } from "../data/page";

@@ -11,7 +11,7 @@ import pytest
 from tests.builders import event, line, plane, trace
 from tests.fake_shell import FakeShell
 from tfprof_widgets.analysis import Analysis
-from tfprof_widgets.show import Payload, TraceData, build_payload, counters, embedding
+from tfprof_widgets.show import Payload, TraceData, counters, embedding
 from tfprof_widgets.show import widgets as data_module
 
 Sent = list[tuple[dict[str, Any], list[bytes] | None]]
@@ -23,7 +23,7 @@ def payload(monkeypatch: pytest.MonkeyPatch) -> Payload:
     monkeypatch.setattr(counters, "TILE_EVENTS", 100)
     monkeypatch.setattr("tfprof_widgets.show.embedding._MOST_EVENTS", 10)
     events = [event("a/foo:MatMul", 10 * i, 4, flops=i) for i in range(500)]
-    return build_payload(Analysis(trace(plane("/host:CPU", line("main", *events)))))
+    return Payload(Analysis(trace(plane("/host:CPU", line("main", *events)))))
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_the_saved_state_of_a_large_trace_keeps_within_its_size(monkeypatch: pyt
     monkeypatch.setattr(embedding, "_WHOLE_BYTES", 0)
     monkeypatch.setattr(embedding, "STEPS_BYTES", 250_000)
     events = (event(f"op{i % 50}:MatMul", 2 * i, 1 + (i * 7919 % 997) / 1000, flops=i * 7919) for i in range(22_000))
-    made = build_payload(Analysis(trace(plane("/host:CPU", line("main", *events)))))
+    made = Payload(Analysis(trace(plane("/host:CPU", line("main", *events)))))
     model = TraceData(made)
     state = model.get_state()
     assert sum(len(key) + len(text) for key, text in state["parts"]) <= 250_000 + 1000

@@ -19,10 +19,10 @@ from tests.unit.analysis.advice.test_device_rules import PLANTED
 from tfprof_widgets.analysis import Analysis, Fix, GraphsSwitchedOff, Highlight, advise
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.show import (
+    Payload,
     activity,
     advice_list,
     bounds_of,
-    build_payload,
     compute_positions,
     embed,
     embedding,
@@ -47,7 +47,7 @@ def test_the_first_view_is_eight_steps_in_the_middle_with_a_margin() -> None:
     assert last - first + 1 == 8
     assert abs((first + last) / 2 - usual[len(usual) // 2]) <= 1
     start, end = frame["start_ps"].iloc[first], frame["start_ps"].iloc[last] + frame["duration_ps"].iloc[last]
-    home = first_of(build_payload(results))[0]["home"]
+    home = first_of(Payload(results))[0]["home"]
     assert home == pytest.approx([start - 0.05 * (end - start), end + 0.05 * (end - start)])
 
 
@@ -111,7 +111,7 @@ def test_of_several_hosts_the_first_view_is_eight_steps_of_one_not_eight_of_all(
 
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
-NOT_YET = {"advice", "source_lines", "source_samples", "source_files", "layers", "scopes", "op_places", "structure"}
+NOT_YET = {"advice", "source_lines", "source_samples", "source_files", "layers", "op_places", "structure"}
 
 
 class Unread:
@@ -134,7 +134,7 @@ def program() -> Unread:
 @pytest.mark.parametrize("kind", ["keras_fit", "h100_cnn_input"])
 def test_the_first_pack_is_made_without_it(capture_of: Callable[[str], Path], program: Unread, kind: str) -> None:
     results = Analysis(tfprof.load(capture_of(kind)).trace, program)
-    payload = build_payload(results, title="run")
+    payload = Payload(results, title="run")
     assert program.n_reads == 0
     overview = first_of(payload)[0]["overview"]
     assert overview["verdict"] == results.overview.verdict
@@ -252,7 +252,7 @@ def test_a_payload_names_its_advice_first(tmp_path: Path) -> None:
 
 def test_the_first_pack_does_not_wait_for_advice() -> None:
     results = gpu_run(**PLANTED["collectives"][0])
-    payload = build_payload(results)
+    payload = Payload(results)
     assert "advice" not in results.__dict__
     assert not {"advice", "next_steps", "advice_notices"} & is_here(payload)
     assert payload.keys[:3] == ("advice:0", "next_steps:0", "advice_notices:0")
@@ -265,6 +265,6 @@ def test_the_first_pack_does_not_wait_for_advice() -> None:
 
 def test_what_a_saved_notebook_keeps_of_a_long_capture_has_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "_MOST_EVENTS", 0)
-    payload = build_payload(gpu_run(**PLANTED["collectives"][0]))
+    payload = Payload(gpu_run(**PLANTED["collectives"][0]))
     assert "advice:0" in dict(embed(payload, "steps").parts)
     assert "advice:0" in dict(embed(payload, 4 * sum(map(len, payload.first.values()))).parts)

@@ -14,7 +14,7 @@ from tests.builders import EPOCH_NS, Event, Plane, U, aggregated, event, line, p
 from tests.packs import first_of
 from tests.unit.views.received import receive
 from tfprof_widgets.analysis import Analysis
-from tfprof_widgets.show import build_payload
+from tfprof_widgets.show import Payload
 
 CPU, GPU = "/host:CPU", "/device:GPU:0"
 N_MANY = 70_000
@@ -125,7 +125,7 @@ def reject(constant: str) -> float:
 def test_a_trace_that_loads_is_shown(drawn: Callable[[], list[Plane]], tmp_path: Path) -> None:
     (tmp_path / "h.xplane.pb").write_bytes(space(*drawn()))
     prof = tfprof.load(tmp_path)
-    payload = build_payload(prof.run.results)
+    payload = Payload(prof.run.results)
     got = receive(payload)
     json.loads(json.dumps(got.meta), parse_constant=reject)
     assert got.n_events == got.meta["n_events_sent"] <= prof.trace.n_events
@@ -145,7 +145,7 @@ def test_a_trace_that_loads_is_shown(drawn: Callable[[], list[Plane]], tmp_path:
 def test_a_trace_without_planes_is_shown(tmp_path: Path) -> None:
     (tmp_path / "h.xplane.pb").write_bytes(space(hostnames=["box"], errors=["the device was lost"]))
     prof = tfprof.load(tmp_path)
-    meta, _ = first_of(build_payload(prof.run.results))
+    meta, _ = first_of(Payload(prof.run.results))
     assert (meta["n_events"], meta["planes"]) == (0, [])
     limits = json.loads(prof.dashboard().options)["limits"]
     assert [(limit["text"], limit["view"]) for limit in limits] == [("the device was lost", "")]
@@ -153,14 +153,14 @@ def test_a_trace_without_planes_is_shown(tmp_path: Path) -> None:
 
 
 def test_every_allocator_beyond_the_255th_keeps_its_own_memory() -> None:
-    meta, tables = first_of(build_payload(Analysis(trace(*many_allocators()))))
+    meta, tables = first_of(Payload(Analysis(trace(*many_allocators()))))
     assert tables["memory"]["allocator"].tolist() == list(range(300))
     assert meta["allocators"][299] == "a299"
 
 
 def test_times_beyond_2_hours_arrive_as_the_nearest_double() -> None:
     read = trace(*late())
-    got = receive(build_payload(Analysis(read)))
+    got = receive(Payload(Analysis(read)))
     assert float(read.start_ps[0]) != int(read.start_ps[0])  # there is something to round
     assert sorted(got.events["start_ps"].tolist()) == sorted(float(start) for start in read.start_ps.tolist())
 

@@ -33,7 +33,6 @@ from tfprof_widgets.show import (
     Table,
     TraceData,
     as_text,
-    build_payload,
     counters,
     embed,
     embedding,
@@ -192,7 +191,7 @@ def payload(capture_of: Callable[[str], Path]) -> Payload:
         patch.setattr(counters, "TILE_EVENTS", 1500)
         patch.setattr(first_pack_module, "MAX_BYTES", 60_000)
         patch.setattr("tfprof_widgets.show.embedding._SAMPLED_EVENTS", 800)
-        return build_payload(Analysis(repeated(read_xspace(capture_of("keras_fit").read_bytes()), 5)))
+        return Payload(Analysis(repeated(read_xspace(capture_of("keras_fit").read_bytes()), 5)))
 
 
 def size(payload: Payload, embedded: Embedded) -> int:

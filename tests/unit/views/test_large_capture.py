@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tfprof_widgets as tfprof
-from tfprof_widgets.show import build_payload, layer_list
+from tfprof_widgets.show import Payload, layer_list
 
 from .received import receive
 
@@ -43,7 +43,7 @@ def test_a_dashboard_says_how_the_capture_ended_and_its_limits_in_the_words_of_t
 
 def test_runs_of_copies_say_when_each_ran_what_it_cost_and_whether_steps_are_averaged(prof: tfprof.Profile) -> None:
     results = prof.run.results
-    got = receive(build_payload(results))
+    got = receive(Payload(results))
     runs, copies = got.tables["copy_runs"], results.copies
     exposed = np.bincount(runs["copy"], weights=runs["exposed_ps"], minlength=len(copies))
     assert (exposed / 1e9).tolist() == pytest.approx(copies["exposed_time_ms"].tolist())

@@ -15,7 +15,7 @@ from tests.packs import first_of, is_here
 from tests.unit.views.received import Received, positions_of, receive
 from tfprof_widgets.analysis import Analysis, compute_flows
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.show import Payload, build_payload, counters, pack
+from tfprof_widgets.show import Payload, counters, pack
 from tfprof_widgets.show import embedding as first_pack_module
 from tfprof_widgets.trace import StatKind
 
@@ -40,7 +40,7 @@ def sent(request: pytest.FixtureRequest, capture_of: Callable[[str], Path]) -> I
             patch.setattr(counters, "TILE_EVENTS", 700)
             patch.setattr(pack, "PART_BYTES", 2**16 + 3000)
             patch.setattr(first_pack_module, "MAX_BYTES", 30_000)
-        payload = build_payload(results)
+        payload = Payload(results)
         assert ({"events", "stats"} <= is_here(payload)) == (way == "whole")
         yield Sent(results, payload, receive(payload))
 
@@ -172,21 +172,21 @@ def test_idle_time_is_that_of_the_op_statistics(sent: Sent) -> None:
 
 
 def test_an_empty_trace_has_a_payload_too() -> None:
-    got: Received = receive(build_payload(Analysis(trace(plane("/host:CPU")))))
+    got: Received = receive(Payload(Analysis(trace(plane("/host:CPU")))))
     assert (got.n_events, got.meta["tiles"], got.meta["overview"]["verdict"] != "") == (0, 0, True)
     assert "sample" not in got.tables
 
 
 def test_bytes_in_a_stat_travel_as_their_length() -> None:
     drawn = trace(plane("/host:CPU", line("main", *(event("x", i, 1, raw=b"b" * (i + 1), n=9) for i in range(5)))))
-    got = receive(build_payload(Analysis(drawn)))
+    got = receive(Payload(Analysis(drawn)))
     assert [[bits for _, _, bits in stats] for stats in got.stats] == [[n, 9] for n in range(1, 6)]
 
 
 def test_the_details_of_an_event_have_what_its_metadata_tells_of_all_of_its_kind() -> None:
     told = event("fusion", 0, 1, metadata_stats={"hlo_category": "loop fusion", "flops": 7}, a=9)
     results = Analysis(trace(plane("/device:TPU:0", line("XLA Ops", told, event("plain", 5, 1, a=1)))))
-    meta, tables = first_of(build_payload(results))
+    meta, tables = first_of(Payload(results))
     n = tables["stat_counts:0"]["n"].tolist()
     names = [meta["names"][key] for key in tables["stats:0"]["key"].tolist()]
     assert (n, names) == ([3, 1], ["hlo_category", "flops", "a", "a"])

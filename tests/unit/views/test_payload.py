@@ -17,7 +17,7 @@ from tests.unit.views.received import receive
 from tests.unit.views.repeated import repeated
 from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.show import PART_BYTES, as_text, build_payload
+from tfprof_widgets.show import PART_BYTES, Payload, as_text
 from tfprof_widgets.show import tables as event_tables
 from tfprof_widgets.show import tables as names_module
 from tfprof_widgets.trace import Trace
@@ -39,7 +39,7 @@ def drawn() -> Trace:
 
 
 def test_a_small_trace_travels_in_the_first_pack_but_for_what_takes_long_to_find(drawn: Trace) -> None:
-    made = build_payload(Analysis(drawn), title="t")
+    made = Payload(Analysis(drawn), title="t")
     meta, tables = first_of(made)
     late = [name for name in meta["sections"] if name not in is_here(made)]
     assert late[0] == "advice"
@@ -109,7 +109,7 @@ HOSTILE = (many_names, many_lines, many_planes, many_steps, many_allocators, man
 
 @pytest.mark.parametrize("drawing", HOSTILE, ids=lambda drawing: drawing.__name__)
 def test_the_first_pack_is_small_whatever_the_trace_holds(drawing: Callable[[], list[Plane]]) -> None:
-    made = build_payload(Analysis(trace(*drawing())), title="t" * 10**6)
+    made = Payload(Analysis(trace(*drawing())), title="t" * 10**6)
     assert sum(len(as_text(part)) for part in made.first.values()) <= MIB
     for key in made.keys:
         assert len(made.part(key)) <= PART_BYTES, key
@@ -126,14 +126,14 @@ def test_strings_of_the_meta_object_are_cut_as_short_as_it_takes(
     most_bytes: int, n_characters: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tfprof_widgets.show.embedding._MAX_META_BYTES", most_bytes)
-    meta, _ = first_of(build_payload(Analysis(trace(*many_planes(50)))))
+    meta, _ = first_of(Payload(Analysis(trace(*many_planes(50)))))
     assert {len(one["name"]) for one in meta["lines"]} == {n_characters}
 
 
 def test_of_too_many_lines_the_busiest_travel_and_the_meta_object_says_of_how_many() -> None:
     lines = [line(f"line {i}", event("a:A", 0, 5 + i % 7)) for i in range(4_500)]
     drawn = trace(plane(CPU, *lines))
-    got = receive(build_payload(Analysis(drawn)))
+    got = receive(Payload(Analysis(drawn)))
     assert (got.meta["n_lines"], len(got.meta["lines"])) == (4_500, 4_096)
     assert (got.meta["n_events"], got.meta["n_events_sent"]) == (4_500, 4_096)
     left_out = {f"line {i}" for i in range(4_500)} - {one["name"] for one in got.meta["lines"]}
@@ -148,7 +148,7 @@ def test_of_too_many_lines_the_busiest_travel_and_the_meta_object_says_of_how_ma
 
 def test_of_a_trace_nested_too_deep_the_outer_events_of_every_line_travel() -> None:
     deep_line = line("deep", *(Event("a", i, 3 * 40_000 - 2 * i) for i in range(40_000)))
-    got = receive(build_payload(Analysis(trace(plane(CPU, deep_line, line("flat", event("b", 0, 1)))))))
+    got = receive(Payload(Analysis(trace(plane(CPU, deep_line, line("flat", event("b", 0, 1)))))))
     assert got.tables["rows"]["depth"].max() == 32_766
     assert (got.meta["n_events"], got.meta["n_events_sent"]) == (40_001, 32_768)
     assert [one["n_events"] for one in got.meta["lines"]] == [40_000, 1]
@@ -158,7 +158,7 @@ def test_of_a_trace_nested_too_deep_the_outer_events_of_every_line_travel() -> N
 def test_long_strings_are_cut_alike_everywhere_and_stay_different() -> None:
     long = "x" * 5_000
     drawn = trace(plane(CPU, line("m", event(f"{long}a:MatMul", 0, 1), event(f"{long}b:MatMul", 2, 1))))
-    got = receive(build_payload(Analysis(drawn)))
+    got = receive(Payload(Analysis(drawn)))
     names = [got.text(got.tables["ops"]["name"][op]) for op in got.events["op"]]
     assert len(set(names)) == 2
     for name in names:
@@ -174,7 +174,7 @@ def test_long_strings_are_cut_alike_everywhere_and_stay_different() -> None:
 
 def test_of_too_many_stats_of_an_event_the_first_ones_travel_and_their_count() -> None:
     counted = Event("x", 0, 5, (("k", 1),) * 70_000)
-    got = receive(build_payload(Analysis(trace(plane(CPU, line("main", counted, event("y", 9, 1, last=7)))))))
+    got = receive(Payload(Analysis(trace(plane(CPU, line("main", counted, event("y", 9, 1, last=7)))))))
     counts = got.tiles[0]["stat_counts"]
     assert counts["n"].tolist() == [65_535, 1]
     assert counts["n_all"].tolist() == [70_000, 1]
@@ -183,7 +183,7 @@ def test_of_too_many_stats_of_an_event_the_first_ones_travel_and_their_count() -
 
 def test_stats_that_do_not_compress_are_spread_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tfprof_widgets.show.embedding._MOST_EVENTS", 10)
-    made = build_payload(Analysis(trace(*many_stats(2_000))))
+    made = Payload(Analysis(trace(*many_stats(2_000))))
     monkeypatch.setattr(event_tables, "PART_BYTES", 2**17)
     monkeypatch.setattr("tfprof_widgets.show.tables._MAX_STATS", 10_000)
     _, tables = unpack(made.part("stats:0"))
@@ -199,7 +199,7 @@ def test_names_drawn_first_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
         event(f"{rounds(i, 40)}:MatMul", 10 * i, 9 if i % 100 == 0 else 0.001, note=rounds(-i, 40))
         for i in range(4_000)
     ]
-    made = build_payload(Analysis(trace(plane(CPU, line("m", *drawn)))))
+    made = Payload(Analysis(trace(plane(CPU, line("m", *drawn)))))
     meta, tables = first_of(made)
     assert "names" not in is_here(made)
     assert 0 < len(meta["names"]) < meta["sections"]["names"]["n_rows"]
@@ -214,7 +214,7 @@ def test_names_drawn_first_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_sample_has_the_values_of_its_events(drawn: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tfprof_widgets.show.embedding._MOST_EVENTS", 10)
-    made = build_payload(Analysis(drawn))
+    made = Payload(Analysis(drawn))
     assert not {"events", "stats"} & is_here(made)
     got = receive(made)
     sample = got.tables["sample"]
@@ -227,7 +227,7 @@ def test_the_sample_has_the_values_of_its_events(drawn: Trace, monkeypatch: pyte
 def test_the_first_pack_of_a_real_run_is_small_at_any_length(capture_of: Callable[[str], Path], n_events: int) -> None:
     once = read_xspace(capture_of("keras_fit").read_bytes())
     results = Analysis(repeated(once, -(-n_events // once.n_events)))
-    made = build_payload(results)
+    made = Payload(results)
     assert results.trace.n_events >= n_events
     assert sum(len(as_text(part)) for part in made.first.values()) <= MIB
     meta, tables = first_of(made)

@@ -15,8 +15,6 @@ from tfprof_widgets.read import open_traces, read_xspace
 from tfprof_widgets.show import (
     Table,
     op_place_table,
-    scope_list,
-    scope_note,
     source_meta,
     worker_meta,
     worker_step_table,
@@ -67,7 +65,6 @@ def test_every_op_has_one_place_of_each_kind(results: Analysis) -> None:
         "phase": len(PHASES),
         "line": len(source_meta(results.source_lines)["source_lines"]),
         "line_phase": len(LINE_PHASES),
-        "scope": len(scope_list(results.scopes, ALL)),
     }
     assert table.n == n_ops
     for name, size in sizes.items():
@@ -88,25 +85,6 @@ def test_what_the_browser_adds_up_by_line_is_the_table_of_lines(results: Analysi
         key = (*(entry[name] for name in keys), path)
         told = expected.loc[key].to_numpy() if key in expected.index else np.zeros(len(LINE_PHASES))
         np.testing.assert_allclose(sums, told, rtol=0, atol=1e-6)
-
-
-def test_what_the_browser_adds_up_by_scope_is_the_table_of_scopes(results: Analysis) -> None:
-    table, scopes = op_place_table(results, ALL), scope_list(results.scopes, ALL)
-    own = np.bincount(column(table, "scope"), weights=self_us(results), minlength=len(scopes))
-    path = [""] * len(scopes)
-    for row, scope in enumerate(scopes):
-        if scope["parent"] >= 0:
-            above = path[scope["parent"]]
-            path[row] = f"{above}/{scope['name']}" if above else scope["name"]
-    expected = results.scopes.frame.groupby("scope")["self_time_us"].sum().reindex(path, fill_value=0)
-    np.testing.assert_allclose(own, expected.to_numpy(), rtol=0, atol=1e-6)
-
-
-def test_ops_shown_in_a_scope_around_their_own_are_told() -> None:
-    scopes = drawn().scopes
-    assert scope_note(scopes) == ""
-    folded = dataclasses.replace(scopes, n_folded_ops=1)
-    assert scope_note(folded).startswith(f"1 of {len(scopes.op_entry)} ops lie too deep")
 
 
 def lines(entries: list[tuple[str, int, str, str, str]], files: list[tuple[str, str, str]]) -> SourceLines:

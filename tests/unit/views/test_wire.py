@@ -26,7 +26,6 @@ from tfprof_widgets.show import (
     Section,
     Table,
     TableCoder,
-    build_payload,
     compute_positions,
     iterator_call_table,
     meta_of,
@@ -175,7 +174,7 @@ def results(request: pytest.FixtureRequest, traces: list[Any]) -> Analysis:
 
 
 def test_the_meta_object_names_hosts_and_roles(results: Analysis) -> None:
-    told = meta(build_payload(results))
+    told = meta(Payload(results))
     assert told["hosts"] == [FULL, BARE]
     assert told["host_roles"] == ["worker", "coordinator"]
     assert told["is_summed"] is not results.has_events
@@ -183,20 +182,20 @@ def test_the_meta_object_names_hosts_and_roles(results: Analysis) -> None:
 
 
 def test_the_meta_object_says_whether_any_host_recorded_memory(results: Analysis) -> None:
-    assert meta(build_payload(results))["n_allocators"] == len(results.memory.allocators) > 0
+    assert meta(Payload(results))["n_allocators"] == len(results.memory.allocators) > 0
     content = dict(Cluster(1).files())["worker0000"]
     nothing = merge_hosts([summarize_host(Analysis(read_xspace(content)))])
-    assert meta(build_payload(nothing))["n_allocators"] == 0
+    assert meta(Payload(nothing))["n_allocators"] == 0
 
 
 def test_steps_name_their_host(results: Analysis) -> None:
-    payload = build_payload(results)
+    payload = Payload(results)
     hosts = [meta(payload)["hosts"][i] for i in section(payload, "steps")["host"].tolist()]
     assert hosts == results.steps.frame["host"].tolist()
 
 
 def test_totals_of_units_of_all_hosts_add_up_to_those_of_the_capture(results: Analysis) -> None:
-    payload = build_payload(results)
+    payload = Payload(results)
     of_hosts, of_all = section(payload, "host_totals"), section(payload, "unit_totals")
     for column in ("total_ps", "self_ps"):
         sums = np.bincount(of_hosts["unit"], weights=of_hosts[column])
@@ -206,7 +205,7 @@ def test_totals_of_units_of_all_hosts_add_up_to_those_of_the_capture(results: An
 
 def test_one_host_has_no_totals_host_by_host() -> None:
     content = space(session(), plane("/host:CPU", line("main", event("net/op:MatMul", 0, 5))), hostnames=["a"])
-    payload = build_payload(Analysis(read_xspace(content)))
+    payload = Payload(Analysis(read_xspace(content)))
     assert "host_totals" not in payload.sections
     assert meta(payload)["hosts"] == ["a"]
     assert meta(payload)["is_summed"] is False
@@ -215,7 +214,7 @@ def test_one_host_has_no_totals_host_by_host() -> None:
 def test_hundreds_of_hosts_fit_the_first_pack_and_parts(tmp_path: Path) -> None:
     run = Cluster(2).draw(tmp_path)
     typical = summarize_host(Analysis(open_traces(run / "worker0000.xplane.pb").trace))
-    payload = build_payload(merge_hosts([typical.renamed(f"worker{i:04d}") for i in range(N_MANY)]))
+    payload = Payload(merge_hosts([typical.renamed(f"worker{i:04d}") for i in range(N_MANY)]))
     assert sum(map(len, payload.first.values())) <= MAX_BYTES
     assert len(meta(payload)["hosts"]) == N_MANY
     assert all(len(payload.part(key)) <= 4 * 2**20 for key in payload.keys)

@@ -19,7 +19,7 @@ from tests.unit.analysis.roofline import test_roofline as roofline
 from tests.unit.analysis.roofline.test_roofline import BYTES, GEMM, GEMM_FLOPS, TF32, drawn
 from tfprof_widgets.analysis import FAMILIES, PHASES, Analysis, UserFiles, aggregate_ops
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.show import TreeView, build_payload, hlo_list, lists, structure_list
+from tfprof_widgets.show import Payload, TreeView, hlo_list, lists, structure_list
 
 from .received import receive
 
@@ -60,7 +60,7 @@ def results() -> Analysis:
 
 @pytest.fixture(scope="module")
 def travelled(results: Analysis) -> tuple[dict[str, Any], dict[str, Any]]:
-    got = receive(build_payload(results))
+    got = receive(Payload(results))
     return got.meta, got.tables
 
 
@@ -78,7 +78,7 @@ def test_runs_of_kernels_add_up_to_the_kernel_table(results: Analysis, travelled
 
 @pytest.mark.parametrize(("kind", "is_inferred"), [("function_loop", 1), ("function_loop_marked", 0)])
 def test_a_step_says_whether_it_was_inferred(capture_of: Callable[[str], Path], kind: str, is_inferred: int) -> None:
-    got = receive(build_payload(Analysis(read_xspace(capture_of(kind).read_bytes()))))
+    got = receive(Payload(Analysis(read_xspace(capture_of(kind).read_bytes()))))
     assert set(got.tables["steps"]["source"].tolist()) == {is_inferred}
 
 
@@ -140,7 +140,7 @@ def test_rates_travel_for_the_ops_that_have_one(results: Analysis, travelled: tu
 
 
 def test_a_capture_without_gpu_and_compiler_sends_no_such_table() -> None:
-    made = build_payload(Analysis(trace(plane("/host:CPU", line("main", event("a/b:MatMul", 0, 5))))))
+    made = Payload(Analysis(trace(plane("/host:CPU", line("main", event("a/b:MatMul", 0, 5))))))
     meta, tables = first_of(made)
     assert meta["kernels"] == meta["hlo_ops"] == []
     assert not {"kernel_runs", "hlo_units", "op_rates"} & set(tables)
@@ -198,7 +198,7 @@ def shared(meta: dict[str, Any], tables: Any, self_ps: Any) -> dict[str, float]:
 
 
 def test_units_and_shares_give_the_browser_the_same_table_as_python(compiled_results: Analysis) -> None:
-    meta, tables = first_of(build_payload(compiled_results))
+    meta, tables = first_of(Payload(compiled_results))
     units = np.bincount(
         tables["occurrences"]["op"], weights=tables["occurrences"]["span_ps"], minlength=meta["n_units"]
     )
@@ -210,7 +210,7 @@ def test_units_and_shares_give_the_browser_the_same_table_as_python(compiled_res
 
 
 def test_an_event_points_to_the_framework_op_it_is_most_of(compiled_results: Analysis) -> None:
-    meta, tables = first_of(build_payload(compiled_results))
+    meta, tables = first_of(Payload(compiled_results))
     events = tables["events:0"]
     shown = [
         (meta["names"][name], meta["names"][tables["ops"]["name"][op]])
@@ -229,7 +229,7 @@ def test_an_event_points_to_the_framework_op_it_is_most_of(compiled_results: Ana
 def test_fusions_have_the_colour_of_what_leads_in_them_whatever_their_result_is_named_after() -> None:
     host = plane("/host:CPU", line("t", *(run(name, 10 * at, 5) for at, name in enumerate("fghi"))))
     compiled_results = Analysis(trace(metadata_plane({1: FUSIONS}), host))
-    meta, tables = first_of(build_payload(compiled_results))
+    meta, tables = first_of(Payload(compiled_results))
     named = {name: FAMILIES[code] for name, code in zip(meta["names"], tables["names"]["family"], strict=True)}
     listed = hlo_list(compiled_results, UserFiles({}, ()), slice(None))
     want = {"f": "elem", "g": "reduce", "h": "conv", "i": "move"}
@@ -239,7 +239,7 @@ def test_fusions_have_the_colour_of_what_leads_in_them_whatever_their_result_is_
 
 def test_an_uncompiled_run_has_no_table_of_shares() -> None:
     plain = Analysis(trace(plane("/host:CPU", line("t", event("a:A", 0, 1)))))
-    meta, tables = first_of(build_payload(plain))
+    meta, tables = first_of(Payload(plain))
     assert "op_shares" not in tables
     assert meta["n_units"] == meta["n_ops"] == len(tables["ops"]["name"]) == 1
 
@@ -248,7 +248,7 @@ def test_kernels_of_device_ops_travel_so_that_executions_can_be_counted() -> Non
     kernels = [event("kernel", 10 * i, 5, tf_op="net/MatMul:MatMul", scope_range_id=7 + i // 2) for i in range(5)]
     device = plane("/device:GPU:0", line("s", *kernels))
     drawn = Analysis(trace(plane("/host:CPU", line("t", event("a:A", 0, 1))), device))
-    _, tables = first_of(build_payload(drawn))
+    _, tables = first_of(Payload(drawn))
     assert drawn.ops.set_index("name")["occurrences"]["net/MatMul"] == 3
     assert tables["occurrences"]["execution"].tolist() == [-1, 0, 0, 1, 1, 2]
 
@@ -267,7 +267,7 @@ def test_ops_travel_with_what_their_rates_are_made_of() -> None:
     results = drawn(
         roofline.compiled("gemm", 0, 10, GEMM), roofline.compiled("gemm", 20, 12, GEMM), roofline.compiled("sum", 40, 8)
     )
-    (found,) = receive(build_payload(results)).meta["roofline"]
+    (found,) = receive(Payload(results)).meta["roofline"]
     ops = found["ops"]
     assert ops["name"] == ["gemm", "sum"]
     assert ops["time_us"] == [22, 8]
@@ -289,20 +289,20 @@ def test_the_longest_ops_travel_and_how_many_there_are(monkeypatch: pytest.Monke
 
 def test_of_kernels_without_a_program_nothing_is_worked_out() -> None:
     results = drawn(roofline.kernel("volta_sgemm", 20, 5, tf_op="net/mul/Mul:Mul"))
-    meta = receive(build_payload(results)).meta
+    meta = receive(Payload(results)).meta
     assert meta["roofline"] == []
     assert "roofline" not in results.__dict__
 
 
 def test_nothing_travels_without_a_kernel() -> None:
     host = plane("/host:CPU", line("main", event("net/dense/MatMul:MatMul", 0, 2)))
-    meta = receive(build_payload(Analysis(trace(host)))).meta
+    meta = receive(Payload(Analysis(trace(host)))).meta
     assert "roofline" not in meta
     assert "roofline" not in meta["sections"]
 
 
 def test_it_travels_with_the_figures_that_are_known() -> None:
-    (meta,) = receive(build_payload(profile_of(drawn_graph(2)).run.results)).meta["structure"]
+    (meta,) = receive(Payload(profile_of(drawn_graph(2)).run.results)).meta["structure"]
     assert len(meta["names"]) == meta["n_ops"] == 2 * len(KINDS)
     assert set(meta["figures"]) >= {"micros", "params", "float_ops", "output_bytes"}
     assert "residual_bytes" not in meta["figures"]
@@ -310,7 +310,7 @@ def test_it_travels_with_the_figures_that_are_known() -> None:
 
 def test_the_first_paint_does_not_wait_for_it() -> None:
     results = Analysis(read_xspace(large_space()))
-    payload = build_payload(results)
+    payload = Payload(results)
     assert "structure" not in is_here(payload)
     assert "op_graph" not in results.__dict__
     (meta,) = unpack(payload.part("structure:0"))[0]["structure"]

@@ -1,7 +1,7 @@
 /** Keras layers in the linked time range: forward, backward and optimizer time. */
 
-import { holdsMemory } from "../../data/chosen";
 import { numbers, type Scope, STEADY } from "../../data/columns";
+import { holdsMemory } from "../../data/hosts";
 import type { LayerMeta } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
 import { type LayerRow, layerRows, opsOfScope, PHASES, withoutWaiting } from "../../model/ops";
@@ -215,7 +215,7 @@ function noLayers({ data, signal }: TraceView): HTMLElement {
     return emptyState("No layer in this capture", why, code, signal);
   }
   const why =
-    "No op carries the name of a layer: the code builds no Keras model, or the capture has no training step in it. Name scopes of your own are in the Scopes view; layers come from a model that is called, fitted or evaluated in the captured cell:";
+    "No op carries the name of a layer: the code builds no Keras model, or the capture has no training step in it. Name scopes of your own are in the Structure view; layers come from a model that is called, fitted or evaluated in the captured cell:";
   return emptyState("No Keras layer in this capture", why, "%%tfprofile\nmodel.fit(dataset, epochs=1)", signal);
 }
 

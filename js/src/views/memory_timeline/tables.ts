@@ -1,7 +1,7 @@
 /** The tables under the memory chart: holders by op, layer or line, by step, lifetimes, what is not freed. */
 
-import { REDUCED } from "../../data/chosen";
 import type { RangePs } from "../../data/columns";
+import { REDUCED } from "../../data/hosts";
 import type { MemorySummaryRow } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
 import {

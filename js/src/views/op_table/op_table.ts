@@ -1,7 +1,7 @@
 /** Ops in the linked time range: bars of shares and a table, one row per op or per type. */
 
-import { ranOps } from "../../data/chosen";
 import { groupBy, type Scope, STEADY } from "../../data/columns";
+import { ranOps } from "../../data/hosts";
 import type { Table } from "../../data/pack";
 import { opCategory, opColors } from "../../model/colors";
 import { shortName } from "../../model/names";

@@ -1,7 +1,7 @@
 /** The roofline of the linked time range: a circle for each op, to be pointed at and walked through. */
 
-import { REDUCED } from "../../data/chosen";
 import { eachInside, numbers, type RangePs, rangeInPs, rangeOf, type Scope, STEADY } from "../../data/columns";
+import { REDUCED } from "../../data/hosts";
 import type { RooflineMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { opName } from "../../model/ops";

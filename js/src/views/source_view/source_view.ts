@@ -1,6 +1,6 @@
 /** The reader's code with its time beside it. */
 
-import { ranOps } from "../../data/chosen";
+import { ranOps } from "../../data/hosts";
 import type { Link } from "../../data/link";
 import { CATEGORY_LABELS, type TraceMeta } from "../../data/meta";
 import { cutNames, shortestSuffixes } from "../../model/names";

@@ -162,11 +162,9 @@ export class TreeModel {
     const name = `${this.treeKind} ${this.figure.key}`;
     const known = this.#looks.get(name);
     if (known !== undefined) return known;
-    const [values, runs] = [this.values(this.figure.key), this.values("run_count")];
+    const values = this.values(this.figure.key);
     const looks = scopeFigures(this.tree, {
       ps: (op) => values[op],
-      occurrences: (op) => runs[op],
-      isBackward: () => false,
       isSelected: (op) => this.isSelected(op),
       family: (op) => this.#family[op],
     });
@@ -267,7 +265,7 @@ export function cellLook(model: TreeModel, cell: Cell, hits: ReadonlySet<number>
   const spoken = `${where}: ${figure}, ${formatPercent(model.whole > 0 ? cell.ps / model.whole : 0)}`;
   const nodes = cell.kind === "scope" ? cell.chain : [node];
   const isHit = hits !== null && cell.kind !== "rest" && nodes.some((at) => hits.has(at));
-  const plain = { label, figure, spoken, backwardRatio: 0, found: hits === null ? undefined : isHit };
+  const plain = { label, figure, spoken, found: hits === null ? undefined : isHit };
   if (cell.kind === "rest" || node === 0) return { ...plain, family: "", selected: "none" };
   const op = opOfNode(model.tree, node);
   const family = op >= 0 ? model.familyOf(op) : (FAMILIES[model.looks.family[node]] ?? "mixed");

@@ -308,21 +308,18 @@ class SearchBox {
   }
 }
 
-const MOST_CRUMBS = 5;
 /** So wide a node is seen in the whole. */
 const WIDE_PX = 16;
 
 class IciclePane implements IcicleSource, TreePane {
   readonly element: HTMLElement;
-  readonly top = 0;
-  readonly spoken = { parts: "Inside", shown: "what is shown" };
   readonly #place: IciclePlace;
 
   constructor(
     readonly model: TreeModel,
     readonly listeners: NodeListeners,
   ) {
-    this.#place = new IciclePlace(this, MOST_CRUMBS, model.view);
+    this.#place = new IciclePlace(this, model.view);
     const { crumbs, say, element, legend } = this.#place;
     this.element = h("div.tfp-tree-icicle", h("div.tfp-tree-line", crumbs, say), element, legend);
   }
@@ -350,7 +347,7 @@ class IciclePane implements IcicleSource, TreePane {
     const n = model.nEntries;
     const hits = model.hits === null ? null : new Set(model.hits);
     const lookOf = (cell: Cell) => cellLook(model, cell, hits);
-    const times = { ownPs: own.subarray(0, n), totalPs: total.subarray(0, n), wholePs: model.whole };
+    const times = { ownPs: own.subarray(0, n), totalPs: total.subarray(0, n) };
     return { times, psOf: (op: number) => values[op], lookOf };
   }
 

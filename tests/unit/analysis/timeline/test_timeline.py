@@ -8,7 +8,7 @@ import pandas as pd
 from tests.builders import Event, Plane, U, event, line, plane, session, trace
 from tests.packs import first_of
 from tfprof_widgets.analysis import KINDS, Analysis, Flows, compute_flows
-from tfprof_widgets.show import build_payload, sample_rows
+from tfprof_widgets.show import Payload, sample_rows
 from tfprof_widgets.trace import Trace, merge_traces
 
 
@@ -106,7 +106,7 @@ def test_a_memory_beyond_any_number_is_no_value_and_the_page_still_opens() -> No
     )
     (counter,) = results.counters.counters
     assert counter.value.tolist() == [2473]
-    assert first_of(build_payload(results))[0]["counters"][0]["max"] == 2473
+    assert first_of(Payload(results))[0]["counters"][0]["max"] == 2473
 
 
 def host(*threads: tuple[Event, ...], **stats: object) -> Plane:

@@ -14,7 +14,7 @@ from tests.structure_drawings import drawn_graph, profile_of
 from tfprof_widgets.analysis import Analysis, HloGraph, HloGraphs, estimate_costs, graphs_switched_off, hlo_op_graph
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.read import MESSAGES, HloModules, read_hlo_modules
-from tfprof_widgets.show import build_payload, hlo_graph_list
+from tfprof_widgets.show import Payload, hlo_graph_list
 
 PROGRAM = module(
     "mod",
@@ -319,7 +319,7 @@ OFF = "WARNING: CommandBuffer disabled when profiling"
 def test_a_capture_without_programs_has_none() -> None:
     results = profile_of(drawn_graph(2)).run.results
     assert hlo_graph_list(results) == []
-    assert unpack(build_payload(results).part("hlo_graphs:0"))[0]["hlo_graphs"] == []
+    assert unpack(Payload(results).part("hlo_graphs:0"))[0]["hlo_graphs"] == []
 
 
 def test_calls_inside_a_graph_that_was_switched_off_are_counted_apart() -> None:
