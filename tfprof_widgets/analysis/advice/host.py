@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from ..card import (
     Fix,
     advise,
     one_line,
+    place_of,
     rule,
     step_highlight,
 )
@@ -319,6 +321,7 @@ def repeated_work(run: Run) -> Iterator[Advice]:
     steps, traced = run.steps, run.traced_ops
     if traced is None or not steps.mean_ms or run.eager.is_hot:
         return
+    yield from _recomputed(run, traced)
     again, of_first = _again(traced)
     if not again.any():
         return
@@ -338,6 +341,39 @@ def repeated_work(run: Run) -> Iterator[Advice]:
         ),
         gain_ratio=ops.part.ratio,
         n_repeated_ops=n,
+    )
+
+
+_REMAT = re.compile(r"\b(recompute_grad|RematScope|remat)\(")
+
+
+def _recomputed(run: Run, traced: TracedOps) -> Iterator[Advice]:
+    """What a program that asks for it computes a second time for gradients: ops made within the call that makes these."""
+    source_map = traced.source_map
+    files = source_map.files[source_map.files["is_user"].astype(bool)]
+    asked = [
+        (place_of(source_map, path, number), call[1])
+        for path, text in zip(files["file"].tolist(), files["text"].tolist(), strict=True)
+        for number, line in enumerate(text.split("\n"), 1)
+        if (call := _REMAT.search(line))
+    ]
+    if not asked:
+        return
+    frame, parent = source_map.ops["frame"].to_numpy(np.int64), source_map.frames["parent"].tolist()
+    of_gradient = source_map.ops["op"].str.contains("gradient_tape/", regex=False).to_numpy(bool)
+    makes_gradients, within = {*frame[of_gradient].tolist()} - {-1}, set[int]()
+    for at, above in enumerate(parent):  # a parent is always an earlier row
+        within |= {at} if above in makes_gradients or above in within else set()
+    rows = np.flatnonzero(~of_gradient & np.isin(frame, [*within]))
+    ops = SpentOps(run.computing, "recomputed", np.isin(traced.row, rows))
+    if ops.part.ratio < MEDIUM_GAIN:
+        return
+    place, name = asked[0] if len({call for _, call in asked}) == 1 else ("", asked[0][1])
+    yield ops.advise(
+        "repeated_work",
+        f"{name}{f' ({place})' if place else ''} computes a second time, for gradients, what the forward pass did: {ops.part}.",
+        fix=Fix(f"Leave {name} out where memory suffices: what it recomputes is held from the forward pass then."),
+        gain_ratio=ops.part.ratio,
     )
 
 

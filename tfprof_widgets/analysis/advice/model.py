@@ -120,14 +120,24 @@ def frozen_layers(run: Run) -> Iterator[Advice]:
     own = [name for name in names.iloc[np.unique(layers.op_entry[ops.own])] if name in set(variables["layer"])]
     base = _scope(own) if own else str(names.iloc[layers.op_entry[ops.top]])
     takes, once = _done_once(base, len(own))
+    n_epochs = _n_epochs(run)
+    estimate = f"what they take in all but one of the {n_epochs} epochs" if n_epochs > 1 else ""
     yield ops.advise(
         "frozen_layers",
         f"{takes} {ops.part}: the same features of the same input in each epoch.",
         fix=Fix(once),
-        gain_ratio=ops.part.ratio,
+        gain_ratio=ops.part.ratio * (1 - 1 / n_epochs if n_epochs > 1 else 1),
         n_layers=len(own),
         layer=base,
+        **({"estimate": estimate} if estimate else {}),
     )
+
+
+def _n_epochs(run: Run) -> int:
+    """How many epochs of Keras' the capture holds, as each makes an iterator; 1 where that is not known."""
+    iterators = run.results.tf_data.iterators
+    roots = iterators["n_iterators"][iterators["parent_id"] < 0]
+    return int(roots.max()) if run.is_keras_loop and len(roots) else 1
 
 
 def _done_once(base: str, n_frozen: int) -> tuple[str, str]:

@@ -321,11 +321,13 @@ def _told(run: Run, rule: str, one: OutsideWork) -> Iterator[Advice]:
     # What is no hook of epochs may be what the program is for, such as the next of several models.
     least = MEDIUM_GAIN if one.line.function.startswith("on_") else HIGH_GAIN
     comes_again = one.n_times >= MIN_TIMES and (one.is_between or one.kind != "")
+    # Keras validates after each epoch: once, as in a capture of one, counts where it takes more steps than the training.
+    comes_again |= one.is_training_call and one.n_steps > run.n_trained
     if comes_again and one.ms >= MIN_MS and gain >= least:
         yield advise(
             rule,
             f"{_what(run, one)} takes {milliseconds(one.ms)} of the {milliseconds(captured_ms)} captured ({percent(share)}), "
-            f"outside of training steps: {_made_of(one)}.",
+            f"outside of training steps: {_made_of(run, one)}.",
             evidence={
                 "outside_ms": one.ms,
                 "captured_ms": captured_ms,
@@ -349,9 +351,9 @@ def _what(run: Run, one: OutsideWork) -> str:
     return f"What the call at {one.line.place} does {'for each batch' if run.is_called_for_each_step else 'between epochs'}"
 
 
-def _made_of(one: OutsideWork) -> str:
+def _made_of(run: Run, one: OutsideWork) -> str:
     if one.kind:
-        return plural(one.n_steps, f"{one.kind} step")
+        return f"{plural(one.n_steps, f'{one.kind} step')}{f', for {run.n_trained} of training' if one.is_training_call else ''}"
     ops = f", with {one.n_ops:,.0f} ops called one by one from Python" if _is_eager(one) else ""
     return f"{plural(one.n_times, 'time')}, {milliseconds(one.ms / one.n_times)} each{ops}"
 
@@ -376,10 +378,10 @@ def _fix(run: Run, one: OutsideWork) -> Fix:
     where = f" ({one_line(f'{one.line.place}: {one.line.code}')})"
     is_validation = one.is_training_call and one.kind
     if is_validation:
-        return Fix(
-            f"Validate every fifth epoch, validation_freq=5 of fit, and on larger batches{where}. Callbacks that "
-            "watch val_loss then act every fifth epoch, too."
-        )
+        every = "Validate every fifth epoch, validation_freq=5 of fit, and on larger batches"
+        if one.n_steps > run.n_trained:
+            every = "Validate on larger batches, validation_batch_size of fit, and every fifth epoch, validation_freq=5"
+        return Fix(f"{every}{where}. Callbacks that watch val_loss then act every fifth epoch, too.")
     kind = one.kind or (str(run.steps.frame["name"].iloc[0]) if run.is_called_for_each_step and len(run.steps) else "")
     if "predict" in kind:
         return Fix(

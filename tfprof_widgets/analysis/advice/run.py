@@ -221,6 +221,12 @@ class Run(RunFacts):
         return total
 
     @cached_property
+    def n_trained(self) -> int:
+        """How many steps are of a kind that averages are over, such as `train`."""
+        kinds = kinds_of(self.results.steps.frame["name"])
+        return int(np.isin(kinds, np.unique(kinds[self.results.is_averaged])).sum())
+
+    @cached_property
     def outside(self) -> tuple[OutsideWork, ...]:
         """What the user's functions do outside of training steps; of several hosts nobody knows whose lines were sampled."""
         results = self.results
