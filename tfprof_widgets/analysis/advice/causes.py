@@ -16,7 +16,7 @@ import pandas as pd
 from ...trace.arrays import Bool, Float64, Int64
 from ...trace.source_map import SourceMap, parse_shapes
 from ...trace.trace import Session, Trace
-from ..card import HIGH_GAIN, MEDIUM_GAIN, Spans
+from ..card import HIGH_GAIN, IDLE, MEDIUM_GAIN, Spans
 from ..common import PS_PER_MS, US_PER_MS, Stretches
 from ..events import int_stat_at
 from ..grouping import within_data
@@ -24,6 +24,7 @@ from ..input.iterators import MAKES_ITERATOR
 from ..input.pipeline import INPUT_HIGH, limits_steps, waits_often
 from ..names import base_name, by_ends
 from ..source import sample_times
+from ..steps.owners import CATEGORIES
 from ..steps.spans import MIN_STEPS, Coverage, kinds_of
 from ..xla.programs import graphs_switched_off
 from .python_work import CodeLine, calls_op, code_line, covered, step_call
@@ -35,13 +36,33 @@ if TYPE_CHECKING:
 _PYTHON = re.compile(r".*:(Eager)?PyFunc(Stateless)?\Z")
 
 
-def input_python_ms(run: RunFacts) -> Float64:
-    """For each step how long any function of the input runs in Python meanwhile, for whatever batch."""
+def input_python(run: RunFacts) -> Stretches:
+    """When any function of the input runs in Python, for whatever batch."""
     trace = run.trace
     is_python = by_ends(trace, lambda name, *_: bool(_PYTHON.match(name)))
     rows = np.flatnonzero(is_python[trace.name_id] & within_data(trace))
-    spans = Stretches.of(trace.start_ps[rows], trace.ends(rows))
-    return spans.within(run.steps.start_ps, run.steps.end_ps) / PS_PER_MS
+    return Stretches.of(trace.start_ps[rows], trace.ends(rows))
+
+
+def input_python_ms(run: RunFacts) -> Float64:
+    """For each step how long that runs meanwhile."""
+    return input_python(run).within(run.steps.start_ps, run.steps.end_ps) / PS_PER_MS
+
+
+IDLE_INPUT = 0.5
+"""Cores that a process computes on beside its ops: with fewer, Python of the input may as well wait for a disk or a clock."""
+
+
+def locked_ms(run: RunFacts) -> float:
+    """What of the mean step neither ops nor the input have, while Python of the input computes, which shares the interpreter."""
+    steps, rows, load = run.steps, run.facts.attribution, run.load
+    computes = float(steps.wait_ms("host_compute").mean()) / steps.mean_ms if steps.mean_ms else 0.0
+    if not steps.mean_ms or steps.has_device or load is None or load.own - computes < IDLE_INPUT:
+        return 0.0
+    idle = [CATEGORIES.index(name) for name in IDLE]
+    own = np.flatnonzero(np.isin(rows.category, idle) & (steps.entry_of[rows.step] >= 0))
+    beside_ps = np.minimum(input_python(run).within(rows.start_ps[own], rows.end_ps[own]), rows.time_ps[own])
+    return float(beside_ps.sum()) / PS_PER_MS / len(steps)
 
 
 def python_stage(run: RunFacts) -> str:
