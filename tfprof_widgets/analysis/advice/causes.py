@@ -298,7 +298,7 @@ class TracedOps:
         return found
 
 
-def traced_ops(run: RunFacts) -> TracedOps | None:
+def ops_of_graphs(run: RunFacts) -> TracedOps | None:
     """The traced ops, None without any graph."""
     source_map = run.results.source_map
     if source_map is None or not len(source_map.details):
@@ -312,7 +312,7 @@ OFTEN = 0.5
 MIN_FILL_MS = 50.0
 
 
-def new_iterators(run: RunFacts) -> Spans:
+def iterator_spans(run: RunFacts) -> Spans:
     """From making an iterator until its first batch, in each step that makes one; nothing where most make none, as in `fit`."""
     steps, trace = run.steps, run.trace
     none = np.empty(0, np.int64)
@@ -454,11 +454,12 @@ class OutsideWork:
     """How many ops Python calls one by one each time, by its share of the stretches without a training step."""
 
 
-def outside_work(
-    trace: Trace, source_map: SourceMap | None, coverage: Coverage, frame: pd.DataFrame, averaged: Bool
-) -> tuple[OutsideWork, ...]:
-    """Work outside of the training steps, most time first; nothing where nobody sampled lines."""
-    if source_map is None or not len(source_map.samples) or not len(coverage.start_ps):
+def outside_work(run: RunFacts) -> tuple[OutsideWork, ...]:
+    """Work of the user's functions outside of the training steps, most time first; nothing where nobody sampled lines, or of
+    several hosts, as nobody knows of which."""
+    trace, source_map, coverage = run.trace, run.results.source_map, run.results.coverage
+    frame, averaged = run.results.steps.frame, run.results.is_averaged
+    if source_map is None or not len(source_map.samples) or not len(coverage.start_ps) or frame["host"].nunique() > 1:
         return ()
     time_ps, frame_row = sample_times(trace, source_map)
     kinds = kinds_of(frame["name"])
