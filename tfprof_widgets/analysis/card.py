@@ -8,10 +8,10 @@ import keyword
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, wraps
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -315,14 +315,29 @@ _Asked = TypeVar("_Asked", bound=Callable[[Any], Iterator["Advice"]])
 RARELY = "Read results once in many steps: each read waits for the device, and what stays there costs nothing."
 
 
-def rule(headline: str, **said: Any) -> Callable[[_Asked], _Asked]:
-    """Make a rule of a function: the fields of `Rule` say the rest."""
+def rule(
+    headline: str, *, needs: Callable[[Any], bool] | None = None, least: float = 0.0, **said: Any
+) -> Callable[[_Asked], _Asked]:
+    """Make a rule of a function, asked where a run has what it `needs`: it says nothing that wins less than `least`; the fields
+    of `Rule` say the rest."""
 
     def of(ask: _Asked) -> _Asked:
-        RULES[ask.__name__] = Rule(ask, headline, **said)
-        return ask
+        @wraps(ask)
+        def told(run: Any) -> Iterator[Advice]:
+            for one in ask(run) if needs is None or needs(run) else ():
+                if one.gain_ratio >= least:
+                    yield one if one.rule else of_rule(one, ask.__name__)
+
+        RULES[ask.__name__] = Rule(told, headline, **said)
+        return cast(_Asked, told)
 
     return of
+
+
+def of_rule(one: Advice, name: str) -> Advice:
+    """Advice with what its rule says of it."""
+    known = RULES[name]
+    return replace(one, rule=name, headline=one.headline or known.headline, share_of=known.share_of)
 
 
 def ranked(found: Iterable[Advice], *, covered: float = 1.0) -> tuple[Advice, ...]:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from ..trace.arrays import Bool
 from ..trace.capture_facts import unrecorded_remedy, unrecorded_verdict
+from .advice.causes import locked_ms
 from .advice.computing import NO_COMPUTE
 from .advice.run import Run
 from .card import Advice
@@ -218,6 +219,7 @@ def _judged(
         # A device takes its data without the threads of the host, whose waking is what short waits are elsewhere.
         waits=has_device or run.wait.is_told,
         python_ms=float(chosen[f"{GUIDE_PREFIX}other_ms"].mean()) if len(chosen) else 0.0,
+        locked_ms=locked_ms(run) if len(chosen) and facts.has_events else 0.0,
         most=_most(facts) if len(chosen) and facts.has_events else {},
         batches=batches_of(chosen["n_batches"].to_numpy(np.int64)),
     )

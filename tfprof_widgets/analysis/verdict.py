@@ -84,6 +84,10 @@ _RUNTIME = (
     "Dispatch-bound: Python and the runtime around ops take {part} of {whole} ms {step} ({share}), the ops themselves "
     "{computing}."
 )
+_LOCKED = (
+    "Python-bound: Python and the runtime around ops take {part} of {whole} ms {step} ({share}); in {locked} ms of these Python "
+    "of the input runs, too, and one thread at a time can."
+)
 """Without a device."""
 _COMPUTE = {
     True: "Compute-bound: the {device} computes in {part} of {whole} ms {step} ({share}){most}.",
@@ -118,11 +122,13 @@ def judge(
     device: str = "GPU",
     waits: bool = True,
     python_ms: float = 0.0,
+    locked_ms: float = 0.0,
     most: Mapping[str, str] = MappingProxyType({}),
     batches: str = "",
 ) -> Verdict:
-    """Name the largest of what a step's time goes to, given the mean of each of `STEP_CATEGORIES`; `most` names what has most of
-    one. Differs from XProf: it looks at the input first."""
+    """Name the largest of what a step's time goes to, given the mean of each of `STEP_CATEGORIES`. Of what is around ops
+    `python_ms` is without any op, and `locked_ms` beside Python of the input; `most` names what has most of a category.
+    Differs from XProf: it looks at the input first."""
     if step_ms <= 0:
         return Verdict("", "No step time was measured, so what limits the steps cannot be told.")
     host_ms = sum(ms.get(name, 0.0) for name in _HOST)
@@ -141,6 +147,7 @@ def judge(
         "step": f"a step{f' of {batches}' if batches else ''}",
         "parts": " and ".join(parts),
         "computing": percent(share[compute]),
+        "locked": number(locked_ms),
         "most": f", most of it {most[limiter]}" if limiter in most else "",
         "peers": f"{device}s" if has_device else "hosts",
         "device": device,
@@ -151,7 +158,8 @@ def judge(
     if limiter != compute:
         if limiter not in _HOST or has_device:
             return Verdict(limiter, _SENTENCES[limiter].format(**words))
-        text = (_PYTHON if python_ms >= groups[limiter] / 2 else _RUNTIME).format(**words)
+        most_of_it = {_LOCKED: locked_ms, _PYTHON: python_ms}
+        text = next((one for one, ms in most_of_it.items() if ms >= groups[limiter] / 2), _RUNTIME).format(**words)
         return Verdict("dispatch", f"{text[:-1]}{waited}" if waits_long else text)
     text = (_COMPUTE if share[compute] >= _MOST else _LESS)[has_device].format(**words)
     lost = max((name for name in groups if name not in (compute, "input")), key=groups.__getitem__)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...trace.arrays import Bool
-from ..card import COMPUTE, HIGH_GAIN, LAST, Advice, Claim, Fix, advise, rule
+from ..card import COMPUTE, HIGH_GAIN, LAST, Advice, Claim, Fix, rule
 from ..common import PS_PER_US, number, percent
 from ..grouping import UNIT_TEXTS
 from .device import LAUNCH_US, MOST, kernel_blocks, multiprocessors
-from .run import input_sizes, masked_length
-
-if TYPE_CHECKING:
-    from .run import Run
+from .run import Run, input_sizes, masked_length
 
 NO_FAULT = "That is a large part of a step, and need not be a fault."
 PADDED = (
@@ -50,7 +46,6 @@ def _told(run: Run, what: str, ops: Bool) -> Advice:
     sizes = input_sizes(run, computing.top(ops)) if what == "op" else ""
     bound = _bound(run, np.isin(computing.op, np.flatnonzero(ops)))
     return computing.advise(
-        "busy",
         f"{name} takes {part}{computing.of_device}{f', on {sizes}' if sizes else ''}{more}{bound and f', {bound}'}. "
         f"{_why(run, ops)}",
         ops,
@@ -81,13 +76,14 @@ def _unnamed(run: Run) -> Iterator[Advice]:
     part, name = run.steps.part("kernel", float(ms.max())), run.trace.strings[int(names[ms.argmax()])]
     if part.ratio > HIGH_GAIN:
         bound = _bound(run, np.isin(np.arange(len(computing.op)), own[code == ms.argmax()]))
-        yield advise(
-            "busy",
+        yield run.advise(
             f"The kernel {name[:80]} takes {part}{computing.of_device}{bound and f', {bound}'}. {NO_FAULT}",
-            evidence=part.evidence | {"kernel": name},
-            fix=Fix(),
+            part,
+            Fix(),
+            ops=(name,),
+            gain=0.0,
             claim=Claim(run.trace.name_id[run.facts.attribution.event] == names[ms.argmax()]),
-            selection=run.steps.usual(run.steps.time_ms, view="timeline", op_names=(name,)),
+            kernel=name,
         )
 
 

@@ -20,7 +20,6 @@ from ..card import (
     Claim,
     Fix,
     Highlight,
-    advise,
     named,
     noted_place,
     ns_range,
@@ -33,11 +32,10 @@ from ..steps.spans import MIN_STEPS, kinds_of
 from .facts import OP_OVERHEAD_MS, StepPart
 from .input_rules import works_ahead
 from .python_work import CALL_MS, MIN_CALLS, ONE_BATCH, CodeLine, top_line
-from .run import FIXED, QUICK, fewer_calls
+from .run import FIXED, QUICK, Run, fewer_calls
 
 if TYPE_CHECKING:
     from ...trace.arrays import Float64, Int64
-    from .run import Run
 
 
 MOST_SHAPES = 3
@@ -120,28 +118,24 @@ def retracing(run: Run) -> Iterator[Advice]:
     at = at if traced.cost_ms[at] > 0 else int(traced.cost_ms.argmax())
     first = next(i for i in range(len(traced.event)) if traced.entry[i] == at)
     event = int(traced.event[first])
-    yield advise(
-        "retracing",
+    yield run.advise(
         f"{name}{f' ({place})' if place else ''} is traced again in {n} calls of {plural(len(steps), 'step')}"
         f"{_because(cause)}: {tracing}{', with compiling by XLA' * run.compiles_functions}{_COUNTING * run.counts_compiling}.",
-        evidence={
-            **tracing.evidence,
-            "n_traces": n,
-            "n_traces_ever": total,
-            "n_steps": len(steps),
-            "function": name,
-            **({"cause": cause.kind} if cause.kind else {}),
-            **({"line": place} if place else {}),
-        },
-        fix=_one_graph(run, cause, named(name, "the function")),
-        selection=Highlight(
+        tracing,
+        _one_graph(run, cause, named(name, "the function")),
+        Highlight(
             op_names=(name,),
             time_range_ns=ns_range(int(run.trace.start_ps[event]), int(run.trace.end_ps[event])),
             step=int(steps.row[at]),
             view="timeline",
         ),
-        gain_ratio=tracing.ratio,
         claim=Claim(spans=run.when(traced.event)),
+        n_traces=n,
+        n_traces_ever=total,
+        n_steps=len(steps),
+        function=name,
+        cause=cause.kind,
+        line=place,
     )
 
 
@@ -195,22 +189,21 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     has_function = bool((run.results.tf_functions["eager_calls"] > 0).any())
     where = f" of {line.function} ({line.place})" if line is not None else ""
     top = run.results.ops[run.results.ops["eager"]]["name"].head(5).tolist()
-    yield advise(
-        "eager_hot_loop",
+    yield run.advise(
         f"The steps{where} call {amount(eager.calls_per_step)} ops one by one from Python: {python} are not "
         "spent in ops.",
-        evidence={
-            "eager_calls_per_step": eager.calls_per_step,
-            "op_ms": eager.op_ms,
-            "step_time_ms": steps.mean_ms,
-            "python_ratio": python.ratio,
-            "eager_ratio": eager.share,
-            **({"line": line.place, "function": line.function} if line is not None else {}),
-        },
-        fix=_as_graph(in_fit=in_fit, has_function=has_function, line=line),
-        selection=steps.usual(steps.time_ms, view="op_table", op_names=run.known(*top)),
-        gain_ratio=python.ratio,
+        None,
+        _as_graph(in_fit=in_fit, has_function=has_function, line=line),
+        view="op_table",
+        ops=run.known(*top),
+        gain=python.ratio,
         claim=claim,
+        eager_calls_per_step=eager.calls_per_step,
+        op_ms=eager.op_ms,
+        step_time_ms=steps.mean_ms,
+        python_ratio=python.ratio,
+        eager_ratio=eager.share,
+        **(line.evidence if line else {}),
     )
 
 
@@ -245,18 +238,16 @@ def compilation(run: Run) -> Iterator[Advice]:
     at = int(all_steps["compile_ms"].to_numpy().argmax())
     is_compiling = all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]
     title, fix, gain_ratio = _made_anew(run) or _again(run.with_compiling) or _compiled_once(run, at, gain, share)
-    yield advise(
-        "compilation",
+    yield run.advise(
         title,
-        evidence={
-            "compile_ms": inside_ms + once_ms,
-            "compile_ratio": share,
-            "n_compiling_steps": int(is_compiling.sum()),
-            "step_time_ms": steps.median_ms,
-        },
-        fix=fix,
-        selection=step_highlight(all_steps, at, view="step_chart"),
-        gain_ratio=gain_ratio,
+        None,
+        fix,
+        step_highlight(all_steps, at, view="step_chart"),
+        gain=gain_ratio,
+        compile_ms=inside_ms + once_ms,
+        compile_ratio=share,
+        n_compiling_steps=int(is_compiling.sum()),
+        step_time_ms=steps.median_ms,
     )
 
 
@@ -354,20 +345,21 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
         return
     part = steps.part("conversion", float(np.minimum(calls.converted_ms, steps.time_ms).mean()))
     line = _line_in(run, calls.conversions)
-    yield advise(
-        "argument_conversion",
+    yield run.advise(
         f"Copying {f'{size(calls.converted_bytes)} a step from ' if calls.converted_bytes else ''}arrays of Python or NumPy "
         "into tensors"
         f"{f' ({line.place})' if line else ''} takes {part}.",
-        evidence=part.evidence | {"converted_bytes": calls.converted_bytes} | (line.evidence if line else {}),
-        fix=Fix(
+        part,
+        Fix(
             "Make a tensor of an array that stays the same once, before the loop: tf.constant(array). Of batches "
             "that change, a pipeline (tf.data.Dataset.from_tensor_slices, with .prefetch) makes tensors ahead of "
             "the training."
         ),
+        by=calls.converted_ms,
+        view="source_view" if line else "timeline",
         claim=Claim(spans=run.when(calls.conversions)),
-        selection=steps.usual(calls.converted_ms, view="source_view" if line else "timeline"),
-        gain_ratio=part.ratio,
+        converted_bytes=calls.converted_bytes,
+        **(line.evidence if line else {}),
     )
 
 
@@ -389,17 +381,16 @@ def eager_ops(run: Run) -> Iterator[Advice]:
         return
     line = _line_in(run, calls.ops)
     at = f" ({line.place})" if line else ""
-    yield advise(
-        "eager_ops",
+    yield run.advise(
         f"Beside its function a step{at} calls {amount(calls.n_ops)} ops one by one from Python: {python} are "
         "Python and calling them.",
-        evidence=python.evidence
-        | {"eager_calls_per_step": calls.n_ops, "op_ms": eager.op_ms}
-        | (line.evidence if line else {}),
-        fix=Fix(f"Call them in a tf.function, metrics too: the step's, or one of their own. {PYTHON_STAYS}"),
-        selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
-        gain_ratio=python.ratio,
+        python,
+        Fix(f"Call them in a tf.function, metrics too: the step's, or one of their own. {PYTHON_STAYS}"),
+        view="source_view" if line else "timeline",
         claim=claim,
+        eager_calls_per_step=calls.n_ops,
+        op_ms=eager.op_ms,
+        **(line.evidence if line else {}),
     )
 
 
@@ -411,30 +402,26 @@ def eager_ops(run: Run) -> Iterator[Advice]:
 )
 def step_overhead(run: Run) -> Iterator[Advice]:
     """A step's Python, call and runtime take longer than its few ops; gain: all but running ops, waiting for data and tracing."""
-    steps, calls = run.steps, run.calls
+    calls = run.calls
     is_many = calls.n_functions >= MANY_FUNCTIONS
     if not calls.n_functions or not _is_mostly_calls(run) or (has_tiny_batch(run) and not is_many):
         return
     python, claim = run.free("python", "step_overhead", run.ran(least_ms=OP_OVERHEAD_MS), is_outside=True)
     line = _line_in(run, calls.functions) if is_many else None
     called = f"{amount(calls.n_functions)} functions{f' ({line.place})' if line else ''}" if is_many else "its function"
-    yield advise(
-        "step_overhead",
+    yield run.advise(
         f"Python around a step{of_batches(run)}, calling {called} and the runtime around ops take {python}, the same for "
         f"any step: its {run.work.n_ops:,.0f} ops compute for {number(_op_ms(run))} ms.",
-        evidence=python.evidence
-        | {
-            "functions_per_step": calls.n_functions,
-            "function_ms": float(np.median(calls.function_ms)),
-            "op_ms": _op_ms(run),
-            "ops_per_step": run.work.n_ops,
-        }
-        | (line.evidence if line else {}),
-        fix=_one_function(line) if is_many else fewer_calls(run),
+        python,
+        _one_function(line) if is_many else fewer_calls(run),
+        view="source_view" if line else "timeline",
         headline="Make one function of the step" if is_many else "",
-        selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
-        gain_ratio=python.ratio,
         claim=claim,
+        functions_per_step=calls.n_functions,
+        function_ms=float(np.median(calls.function_ms)),
+        op_ms=_op_ms(run),
+        ops_per_step=run.work.n_ops,
+        **(line.evidence if line else {}),
     )
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 from ...trace.arrays import Bool, Float64, Int64
 from ...trace.source_map import SourceMap, parse_shapes
 from ...trace.trace import Session, Trace
-from ..card import HIGH_GAIN, MEDIUM_GAIN, Spans
+from ..card import HIGH_GAIN, IDLE, MEDIUM_GAIN, Spans
 from ..common import PS_PER_MS, US_PER_MS, Stretches
 from ..events import int_stat_at
 from ..grouping import within_data
@@ -24,6 +24,7 @@ from ..input.iterators import MAKES_ITERATOR
 from ..input.pipeline import INPUT_HIGH, limits_steps, waits_often
 from ..names import base_name, by_ends
 from ..source import sample_times
+from ..steps.owners import CATEGORIES
 from ..steps.spans import MIN_STEPS, Coverage, kinds_of
 from ..xla.programs import graphs_switched_off
 from .python_work import CodeLine, calls_op, code_line, covered, step_call
@@ -35,13 +36,33 @@ if TYPE_CHECKING:
 _PYTHON = re.compile(r".*:(Eager)?PyFunc(Stateless)?\Z")
 
 
-def input_python_ms(run: RunFacts) -> Float64:
-    """For each step how long any function of the input runs in Python meanwhile, for whatever batch."""
+def input_python(run: RunFacts) -> Stretches:
+    """When any function of the input runs in Python, for whatever batch."""
     trace = run.trace
     is_python = by_ends(trace, lambda name, *_: bool(_PYTHON.match(name)))
     rows = np.flatnonzero(is_python[trace.name_id] & within_data(trace))
-    spans = Stretches.of(trace.start_ps[rows], trace.ends(rows))
-    return spans.within(run.steps.start_ps, run.steps.end_ps) / PS_PER_MS
+    return Stretches.of(trace.start_ps[rows], trace.ends(rows))
+
+
+def input_python_ms(run: RunFacts) -> Float64:
+    """For each step how long that runs meanwhile."""
+    return input_python(run).within(run.steps.start_ps, run.steps.end_ps) / PS_PER_MS
+
+
+IDLE_INPUT = 0.5
+"""Cores that a process computes on beside its ops: with fewer, Python of the input may as well wait for a disk or a clock."""
+
+
+def locked_ms(run: RunFacts) -> float:
+    """What of the mean step neither ops nor the input have, while Python of the input computes, which shares the interpreter."""
+    steps, rows, load = run.steps, run.facts.attribution, run.load
+    computes = float(steps.wait_ms("host_compute").mean()) / steps.mean_ms if steps.mean_ms else 0.0
+    if not steps.mean_ms or steps.has_device or load is None or load.own - computes < IDLE_INPUT:
+        return 0.0
+    idle = [CATEGORIES.index(name) for name in IDLE]
+    own = np.flatnonzero(np.isin(rows.category, idle) & (steps.entry_of[rows.step] >= 0))
+    beside_ps = np.minimum(input_python(run).within(rows.start_ps[own], rows.end_ps[own]), rows.time_ps[own])
+    return float(beside_ps.sum()) / PS_PER_MS / len(steps)
 
 
 def python_stage(run: RunFacts) -> str:
@@ -277,7 +298,7 @@ class TracedOps:
         return found
 
 
-def traced_ops(run: RunFacts) -> TracedOps | None:
+def ops_of_graphs(run: RunFacts) -> TracedOps | None:
     """The traced ops, None without any graph."""
     source_map = run.results.source_map
     if source_map is None or not len(source_map.details):
@@ -291,7 +312,7 @@ OFTEN = 0.5
 MIN_FILL_MS = 50.0
 
 
-def new_iterators(run: RunFacts) -> Spans:
+def iterator_spans(run: RunFacts) -> Spans:
     """From making an iterator until its first batch, in each step that makes one; nothing where most make none, as in `fit`."""
     steps, trace = run.steps, run.trace
     none = np.empty(0, np.int64)
@@ -433,11 +454,12 @@ class OutsideWork:
     """How many ops Python calls one by one each time, by its share of the stretches without a training step."""
 
 
-def outside_work(
-    trace: Trace, source_map: SourceMap | None, coverage: Coverage, frame: pd.DataFrame, averaged: Bool
-) -> tuple[OutsideWork, ...]:
-    """Work outside of the training steps, most time first; nothing where nobody sampled lines."""
-    if source_map is None or not len(source_map.samples) or not len(coverage.start_ps):
+def outside_work(run: RunFacts) -> tuple[OutsideWork, ...]:
+    """Work of the user's functions outside of the training steps, most time first; nothing where nobody sampled lines, or of
+    several hosts, as nobody knows of which."""
+    trace, source_map, coverage = run.trace, run.results.source_map, run.results.coverage
+    frame, averaged = run.results.steps.frame, run.results.is_averaged
+    if source_map is None or not len(source_map.samples) or not len(coverage.start_ps) or frame["host"].nunique() > 1:
         return ()
     time_ps, frame_row = sample_times(trace, source_map)
     kinds = kinds_of(frame["name"])

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...trace.arrays import Bool, Float64, Int64
-from ..card import Advice, Claim, Fix, advise, noted_place, place_of
+from ..card import Advice, Claim, Fix, noted_place, place_of
 from ..common import PS_PER_MS
 from ..layers.scopes import VENDOR
 from ..steps.owners import CATEGORIES
@@ -162,7 +162,7 @@ class Computing:
         """The costliest of some."""
         return int(np.where(ops, self.op_ms, -1.0).argmax())
 
-    def place(self, what: str, ops: Bool) -> tuple[str, dict[str, float | str]]:
+    def place(self, what: str, ops: Bool) -> tuple[str, dict[str, Any]]:
         """What a title calls some ops, and what evidence does."""
         run, top = self.run, self.top(ops)
         entry = run.results.layers.entries.iloc[int(run.results.layers.op_entry[top])]
@@ -177,26 +177,25 @@ class Computing:
 
     def advise(
         self,
-        rule: str,
         title: str,
         ops: Bool,
         fix: Fix,
         gain_ms: float = 0.0,
         part: StepPart | None = None,
         /,
-        **evidence: float | str,
+        **evidence: Any,
     ) -> Advice:
         """A card on some ops, which shows them in the step that takes as long as most do; `part` is what they take, if more than
         their own time."""
-        steps = self.run.steps
-        return advise(
-            rule,
+        return self.run.advise(
             title,
-            evidence=(part or self.part(ops)).evidence | evidence,
-            fix=fix,
-            selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(self.run, ops)),
-            gain_ratio=gain_ms / steps.mean_ms,
+            part or self.part(ops),
+            fix,
+            view="op_table",
+            ops=costliest(self.run, ops),
+            gain=gain_ms / self.run.steps.mean_ms,
             claim=Claim(self.rows_of(ops)),
+            **evidence,
         )
 
     @property
@@ -253,10 +252,10 @@ class SpentOps:
         """How many of them run a step; those of a host that takes samples."""
         return float(self.computing.run.work.per_step[self.own[self.computing.run.results.op_shares.dominant]].sum())
 
-    def advise(self, rule: str, title: str, *, fix: Fix, gain_ratio: float, **evidence: float | str) -> Advice:
-        """Advice on them."""
-        told, gain_ms = evidence | ({"line": self.place} if self.place else {}), gain_ratio * self.part.step_ms
-        return self.computing.advise(rule, title, self.own, fix, gain_ms, self.part, **told)
+    def advise(self, title: str, *, fix: Fix, gain_ratio: float | None = None, **evidence: Any) -> Advice:
+        """Advice on them, whose gain is their part of the step unless another is given."""
+        gain_ms = self.part.ms if gain_ratio is None else gain_ratio * self.part.step_ms
+        return self.computing.advise(title, self.own, fix, gain_ms, self.part, line=self.place, **evidence)
 
 
 def costliest(run: RunFacts, chosen: Bool) -> tuple[str, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ...trace.arrays import Float64, Int64
-from ..card import GENERAL, IDLE, LAST, MEDIUM_GAIN, RARELY, Advice, Claim, Fix, advise, rule
+from ..card import GENERAL, IDLE, LAST, MEDIUM_GAIN, RARELY, Advice, Claim, Fix, rule
 from ..common import PS_PER_MS, amount, number, percent, size
 from ..layers.layers import OPTIMIZER
 from ..xla.programs import graphs_switched_off
@@ -17,10 +17,7 @@ from .causes import input_python_ms, python_stage
 from .facts import StepPart
 from .input_rules import without_python
 from .python import host_callback, is_usual, slow_call
-from .run import compiled, copy_events, event_names, larger_batch, several_in_one_call
-
-if TYPE_CHECKING:
-    from .run import Run
+from .run import Run, compiled, copy_events, event_names, larger_batch, several_in_one_call
 
 
 @rule(
@@ -42,7 +39,7 @@ def h2d_bound(run: Run) -> Iterator[Advice]:
     left_ms = max(copied_ms * (BYTES_OF_IMAGE if _reads_float_images(run) else 1), else_ms)
     table = run.results.copies
     table = table[(table["direction"] == "host to device") & (table["bytes"] > 0) & (table["exposed_time_ms"] > 0)]
-    what, evidence = "", dict[str, float | str]()
+    what, evidence = "", dict[str, Any]()
     if not table.empty:
         n_bytes, seconds = float(table["bytes"].sum()), float(table["total_time_ms"].sum()) / 1e3
         by_source = table.groupby("source")["bytes"].sum()
@@ -50,15 +47,13 @@ def h2d_bound(run: Run) -> Iterator[Advice]:
         what = f", {size(n_bytes / max(steps.n_all, 1))} a step at {number(n_bytes / seconds / 1e9)} GB/s"
         what += f"{whole} from {source} memory" if source else ""
         evidence = {"h2d_bytes": n_bytes / max(steps.n_all, 1), "host_memory": source, "op": str(table["op"].iloc[0])}
-    yield advise(
-        "h2d_bound",
+    yield run.advise(
         f"The {steps.device} waits {part} for copies from the host{what}.",
-        evidence=part.evidence | evidence,
-        fix=_copied_ahead(run, copied_ms if left_ms > else_ms else 0.0),
-        selection=steps.stretch(
-            copies, "copy_to_device", view="timeline", op_names=event_names(run, copy_events(run, "h2d"))
-        ),
-        gain_ratio=min(part.ms, steps.mean_ms - left_ms) / steps.mean_ms,
+        part,
+        _copied_ahead(run, copied_ms if left_ms > else_ms else 0.0),
+        steps.stretch(copies, "copy_to_device", view="timeline", op_names=event_names(run, copy_events(run, "h2d"))),
+        gain=min(part.ms, steps.mean_ms - left_ms) / steps.mean_ms,
+        **evidence,
     )
 
 
@@ -107,22 +102,21 @@ def collective_bound(run: Run) -> Iterator[Advice]:
     if not steps.has_device or part.ratio < MEDIUM_GAIN:
         return
     names = [text for text in run.trace.strings if text.lower().startswith("nccl") or text.startswith("all-reduce")]
-    yield advise(
-        "collective_bound",
+    yield run.advise(
         f"Collectives between devices take {part} in which nothing is computed.",
-        evidence=part.evidence | {"n_devices": run.results.environment.n_active_devices},
-        fix=Fix(
+        part,
+        Fix(
             "Exchange less often, by larger batches or gradient_accumulation_steps=4 of a Keras optimizer: fewer, "
             "larger updates, which changes the training. Or exchange in larger pieces: "
             "tf.distribute.NcclAllReduce(num_packs=2) for MirroredStrategy."
         ),
-        selection=steps.stretch(
+        steps.stretch(
             steps.category_ms("device_collectives"),
             "device_collectives",
             view="worker_chart" if len(run.results.workers.hosts) > 1 else "timeline",
             op_names=tuple(names[:5]),
         ),
-        gain_ratio=part.ratio,
+        n_devices=run.results.environment.n_active_devices,
     )
 
 
@@ -143,19 +137,17 @@ def low_utilisation(run: Run) -> Iterator[Advice]:
     if gain < MEDIUM_GAIN:
         return
     busy_ms = steps.ms("device_compute")
-    yield advise(
-        "low_utilisation",
+    yield run.advise(
         f"The {steps.device} computes for {number(busy_ms)} of {number(steps.mean_ms)} ms a step: its utilisation is "
         f"{percent(busy)}.",
-        evidence={
-            "busy_ms": busy_ms,
-            "step_time_ms": steps.mean_ms,
-            "utilisation_ratio": busy,
-            "estimate": "all of the time in which it neither computes nor waits for data",
-        },
-        fix=compiled(run).also(larger_batch(run)) if run.can_be_compiled else Fix(larger_batch(run)),
-        selection=steps.usual(steps.category_ms("device_compute"), view="timeline"),
-        gain_ratio=gain,
+        None,
+        compiled(run).also(larger_batch(run)) if run.can_be_compiled else Fix(larger_batch(run)),
+        by=steps.category_ms("device_compute"),
+        gain=gain,
+        busy_ms=busy_ms,
+        step_time_ms=steps.mean_ms,
+        utilisation_ratio=busy,
+        estimate="all of the time in which it neither computes nor waits for data",
     )
 
 
@@ -198,22 +190,22 @@ def idle_border(run: Run) -> Iterator[Advice]:
     fix = _without_lock(run) if waits_for_lock else _several_at_once(run)
     if fix is None:  # one call takes several batches already
         return
-    yield advise(
-        "idle_border",
+    yield run.advise(
         f"The {steps.device} idles {idle} between the last kernel of a step and the first of the next, "
         + (
             f"while the input runs Python for {number(lock_ms)} ms: the steps' own shares the interpreter's lock with that."
             if waits_for_lock
             else "for Python, the runtime and waiting for results."
         ),
-        evidence=idle.evidence
-        | {"won_ms": won_ms, "estimate": "a step keeps what the host needs to run its graph"}
-        | ({"input_python_ms": lock_ms} if waits_for_lock else {}),
-        fix=fix,
-        selection=steps.usual(waits.border_ms, view="timeline"),
-        gain_ratio=gain,
+        idle,
+        fix,
+        by=waits.border_ms,
+        gain=gain,
         stage=python_stage(run) if waits_for_lock else "",
         claim=Claim(run.facts.attribution.is_at_border),
+        won_ms=won_ms,
+        estimate="a step keeps what the host needs to run its graph",
+        input_python_ms=lock_ms if waits_for_lock else "",
     )
 
 
@@ -254,17 +246,19 @@ def unfused_optimizer(run: Run) -> Iterator[Advice]:
     share, of_optimizer = run.waits.before("phase", "optimizer"), run.results.layers.op_phase == OPTIMIZER
     kernels = run.results.kernels.frame[_of_optimizer(run)]
     n = int(kernels["occurrences"].sum()) / max(steps.n_all, 1)
-    yield advise(
-        "unfused_optimizer",
+    yield run.advise(
         f"The {steps.device} waits {launch} between kernels for the CPU: {_launch_words(run)}; {percent(share)} of it before the "
         f"{number(n)} kernels of the optimizer.",
-        evidence=launch.evidence
-        | {"optimizer_kernels_per_step": n, "optimizer_wait_ms": share * launch.ms, "optimizer_wait_ratio": share}
-        | ({"estimate": _GAPS_ALONE} if run.can_be_compiled else {}),
-        fix=compiled(run).also(f"Or, {_ONE_KERNEL}") if run.can_be_compiled else Fix(f"O{_ONE_KERNEL[1:]}"),
-        selection=steps.usual(run.waits.launching_ms, view="timeline", op_names=run.known(*run.waits.most("op"))),
-        gain_ratio=launch.ratio if run.can_be_compiled else launch.ratio * share,
+        launch,
+        compiled(run).also(f"Or, {_ONE_KERNEL}") if run.can_be_compiled else Fix(f"O{_ONE_KERNEL[1:]}"),
+        by=run.waits.launching_ms,
+        ops=run.known(*run.waits.most("op")),
+        gain=launch.ratio if run.can_be_compiled else launch.ratio * share,
         claim=Claim(run.is_launch if run.can_be_compiled else run.is_launch & run.computing.rows_of(of_optimizer)),
+        optimizer_kernels_per_step=n,
+        optimizer_wait_ms=share * launch.ms,
+        optimizer_wait_ratio=share,
+        estimate=_GAPS_ALONE if run.can_be_compiled else "",
     )
 
 
@@ -280,22 +274,22 @@ def launch_bound(run: Run) -> Iterator[Advice]:
     average_us = float(kernels["total_time_us"].sum()) / n if n else 0.0
     is_small = bool(n) and average_us < LAUNCH_US
     per_step = n / max(steps.n_all, 1)
-    phases = {f"{name}_wait_ms": run.waits.before("phase", name) * launch.ms for name in _PHASES}
+    phases: dict[str, Any] = {f"{name}_wait_ms": run.waits.before("phase", name) * launch.ms for name in _PHASES}
     layer, otherwise = next(iter(run.waits.most("layer")), ""), larger_batch(run) if is_small else _OWN_THREADS
-    yield advise(
-        "small_batch" if is_small else "launch_bound",
+    yield run.advise(
         f"The {steps.device} waits {launch} between {amount(per_step)}{' small' if is_small else ''} "
         f"kernel{'' if per_step == 1 else 's'}, of {number(average_us)} µs on average, for the CPU: {_launch_words(run)}.",
-        evidence=launch.evidence
-        | {"avg_kernel_us": average_us, "kernels_per_step": per_step}
-        | phases
-        | ({"longest_before": layer} if layer else {})
-        | ({"estimate": _GAPS_ALONE} if run.can_be_compiled else {"estimate": _GAPS_OF_SHORT} if is_small else {}),
-        fix=compiled(run).also(f"Or: {otherwise[0].lower()}{otherwise[1:]}") if run.can_be_compiled else Fix(otherwise),
-        # A whole step: single gaps between kernels are far shorter than what can be seen.
-        selection=steps.usual(run.waits.launching_ms, view="timeline", op_names=run.known(*run.waits.most("op"))),
-        gain_ratio=launch.ratio,
+        launch,
+        compiled(run).also(f"Or: {otherwise[0].lower()}{otherwise[1:]}") if run.can_be_compiled else Fix(otherwise),
+        by=run.waits.launching_ms,
+        ops=run.known(*run.waits.most("op")),
         claim=Claim(run.is_launch),
+        rule="small_batch" if is_small else "launch_bound",
+        avg_kernel_us=average_us,
+        kernels_per_step=per_step,
+        **phases,
+        longest_before=layer,
+        estimate=_GAPS_ALONE if run.can_be_compiled else _GAPS_OF_SHORT if is_small else "",
     )
 
 
@@ -320,23 +314,21 @@ def few_blocks(run: Run) -> Iterator[Advice]:
     if share < MOST or gain < MEDIUM_GAIN:
         return
     chosen = kernels[is_few & grows]
-    yield advise(
-        "few_blocks",
+    yield run.advise(
         f"{percent(share)} of the kernel time runs fewer blocks than the {steps.device} has multiprocessors ({n_sms}): the "
         "others idle, and a larger batch costs such kernels little more.",
-        evidence={
-            "few_blocks_ratio": share,
-            "multiprocessors": n_sms,
-            "device_compute_ms": steps.ms("device_compute"),
-            "step_time_ms": steps.mean_ms,
-            "estimate": "of the kernel time per sample the part of the multiprocessors that have no block",
-        },
-        fix=Fix(larger_batch(run)),
-        selection=steps.usual(
-            steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(chosen)
-        ),
-        gain_ratio=gain,
+        None,
+        Fix(larger_batch(run)),
+        by=steps.category_ms("device_compute"),
+        view="kernel_table",
+        ops=run.of_kernels(chosen),
+        gain=gain,
         claim=Claim(run.computing.rows_of_kernels(is_few & grows)),
+        few_blocks_ratio=share,
+        multiprocessors=n_sms,
+        device_compute_ms=steps.ms("device_compute"),
+        step_time_ms=steps.mean_ms,
+        estimate="of the kernel time per sample the part of the multiprocessors that have no block",
     )
 
 

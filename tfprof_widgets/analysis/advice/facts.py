@@ -13,7 +13,7 @@ import pandas as pd
 
 from ...trace.arrays import Bool, Float64, Int32, Int64
 from ...trace.trace import Trace
-from ..card import Highlight, Spans, ns_range, step_highlight
+from ..card import Advice, Claim, Fix, Highlight, Spans, advise, ns_range, step_highlight
 from ..common import PS_PER_MS, Stretches, number, percent
 from ..facts import Facts
 from ..layers.layers import OPTIMIZER
@@ -322,6 +322,39 @@ class RunFacts:
     def work(self) -> OpWork:
         """What the ops of a usual step take."""
         return op_work(self.facts, self.entry, len(self.steps))
+
+    def advise(
+        self,
+        title: str,
+        part: StepPart | None,
+        fix: Fix,
+        selection: Highlight | None = None,
+        /,
+        *,
+        by: Float64 | None = None,
+        view: str = "timeline",
+        ops: tuple[str, ...] = (),
+        gain: float | None = None,
+        stage: str = "",
+        headline: str = "",
+        claim: Claim | None = None,
+        rule: str = "",
+        **evidence: float | str,
+    ) -> Advice:
+        """A card of the rule that is asked, or of another one, on a part of the mean step, which is its gain unless another is
+        given, shown in the typical step `by` some values of each. What is "" is no evidence."""
+        shown = self.steps.time_ms if by is None else by
+        return advise(
+            rule,
+            title,
+            evidence=(part.evidence if part else {}) | {name: one for name, one in evidence.items() if one != ""},
+            fix=fix,
+            selection=selection or self.steps.usual(shown, view=view, op_names=ops),
+            gain_ratio=gain if gain is not None else part.ratio if part else 0.0,
+            stage=stage,
+            headline=headline,
+            claim=claim or Claim(),
+        )
 
     @cached_property
     def load(self) -> MachineLoad | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,8 +21,8 @@ from ..card import (
     Advice,
     Claim,
     Fix,
-    advise,
     one_line,
+    place_of,
     rule,
     step_highlight,
 )
@@ -70,17 +71,16 @@ def output_bound(run: Run) -> Iterator[Advice]:
     rows = copy_events(run, "d2h")
     n = int((run.entry[rows] >= 0).sum()) / len(steps)
     several = several_in_one_call(run) if run.is_keras_loop else None
-    yield advise(
-        "output_bound",
+    yield run.advise(
         f"Copies back to the host take {output}, {number(n)} copies a step.",
-        evidence=output.evidence | {"copies_per_step": n},
-        fix=several.also("Metrics are then fetched once for 32 steps.")
+        output,
+        several.also("Metrics are then fetched once for 32 steps.")
         if several
         else Fix(
             "Read results, as float(loss) and .numpy() do, every hundredth step: until then they stay on the device."
         ),
-        selection=steps.stretch(copies, "output", view="timeline", op_names=event_names(run, rows)),
-        gain_ratio=output.ratio,
+        steps.stretch(copies, "output", view="timeline", op_names=event_names(run, rows)),
+        copies_per_step=n,
     )
 
 
@@ -100,31 +100,29 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
     line = line if line and line.writes else None
     where = f" in {line.function} ({line.place})" if line else ""
     stall_ms = float(saves.stall_ms[saves.is_saving].mean())
-    yield advise(
-        "checkpoint_stall",
+    yield run.advise(
         f"Saving weights{where} stalls {n} of {plural(len(steps), 'step')} by {number(stall_ms)} ms each: "
         f"{percent(gain)} of the time.",
-        evidence={
-            "stall_ms": stall_ms,
-            "n_saving_steps": n,
-            "n_steps": len(steps),
-            "step_time_ms": steps.median_ms,
-            "stall_ratio": gain,
-            **({"line": line.place, "code": line.code} if line else {}),
-        },
-        fix=Fix(
+        None,
+        Fix(
             f"Save once an epoch instead of every few steps{_at(line)}, as ModelCheckpoint does with "
             f'save_freq="epoch"; or beside the '
             "training, by tf.train.CheckpointOptions(enable_async=True) for checkpoint.save."
         ),
-        selection=step_highlight(
+        step_highlight(
             steps.frame,
             at,
             view="timeline",
             op_names=run.known(*(f"eager/{one}" for one in (*saves.op_types, "ReadVariableOp"))),
         ),
-        gain_ratio=gain,
+        gain=gain,
         claim=Claim(spans=saves.spans),
+        stall_ms=stall_ms,
+        n_saving_steps=n,
+        n_steps=len(steps),
+        step_time_ms=steps.median_ms,
+        stall_ratio=gain,
+        **(line.evidence if line else {}),
     )
 
 
@@ -163,24 +161,21 @@ def straggler_step(run: Run) -> Iterator[Advice]:
     others = run.load.others if run.load is not None and run.load.is_busy else 0.0
     at = int(np.where(slow, excess, -1.0).argmax())
     numbers = ", ".join(str(row) for row in steps.row[slow][:5].tolist()) + (", ..." if n > 5 else "")
-    yield advise(
-        "straggler_step",
+    yield run.advise(
         f"{n} of {plural(len(steps), 'step')} (steps {numbers}) take over {number(STRAGGLER)} times the median of "
         f"{number(steps.median_ms)} ms: {percent(gain)} of the time, most of it {part.replace('_', ' ')}"
         f"{f'; other programs took {number(others)} cores meanwhile' if others else ''}.",
-        evidence={
-            "n_stragglers": n,
-            "n_steps": len(steps),
-            "median_step_time_ms": steps.median_ms,
-            "longest_step_time_ms": float(steps.time_ms.max()),
-            "excess_ratio": gain,
-            "part": part,
-            **({"other_cores": others} if others else {}),
-        },
-        fix=Fix("Compare the slowest of these steps, which the evidence selects, with a usual one in the timeline."),
-        selection=step_highlight(steps.frame, at, view="step_chart"),
-        # Where others take the cores, no change of this program wins that.
-        gain_ratio=0.0 if others else gain,
+        None,
+        Fix("Compare the slowest of these steps, which the evidence selects, with a usual one in the timeline."),
+        step_highlight(steps.frame, at, view="step_chart"),
+        gain=0.0 if others else gain,
+        n_stragglers=n,
+        n_steps=len(steps),
+        median_step_time_ms=steps.median_ms,
+        longest_step_time_ms=float(steps.time_ms.max()),
+        excess_ratio=gain,
+        part=part,
+        other_cores=others or "",
     )
 
 
@@ -211,22 +206,18 @@ def small_batch(run: Run) -> Iterator[Advice]:
     fix = fewer_calls(run) if around_ms >= OUTSIDE * float(np.median(own_ms)) else Fix(larger_batch(run))
     if kind == METRICS:
         fix = Fix(_OF_METRICS).also(larger_batch(run))
-    yield advise(
-        "small_batch",
+    yield run.advise(
         f"{fixed}{of_batches(run)} are the same for any batch: {number(run.work.n_ops)} ops of {number(average_us)} µs on average"
         f"{f', most of them in {layer}' if layer else ''}, their scheduling, and Python around them.",
-        evidence={
-            **fixed.evidence,
-            "growing_ms": run.work.growing_ms,
-            "ops_per_step": run.work.n_ops,
-            "avg_op_time_us": average_us,
-            "op_overhead_us": 1e3 * OP_OVERHEAD_MS,
-            **({"layer": layer} if layer else {}),
-        },
-        fix=fix.also(_NO_TIME_DISTRIBUTED) if kind == "TimeDistributed" else fix,
-        selection=steps.usual(steps.time_ms, view="step_chart"),
-        gain_ratio=fixed.ratio,
+        fixed,
+        fix.also(_NO_TIME_DISTRIBUTED) if kind == "TimeDistributed" else fix,
+        view="step_chart",
         claim=claim,
+        growing_ms=run.work.growing_ms,
+        ops_per_step=run.work.n_ops,
+        avg_op_time_us=average_us,
+        op_overhead_us=1e3 * OP_OVERHEAD_MS,
+        layer=layer,
     )
 
 
@@ -319,6 +310,7 @@ def repeated_work(run: Run) -> Iterator[Advice]:
     steps, traced = run.steps, run.traced_ops
     if traced is None or not steps.mean_ms or run.eager.is_hot:
         return
+    yield from _recomputed(run, traced)
     again, of_first = _again(traced)
     if not again.any():
         return
@@ -329,15 +321,44 @@ def repeated_work(run: Run) -> Iterator[Advice]:
     where = f" ({' and '.join(places)})" if places else ""
     n = int(ops.own.sum())
     yield ops.advise(
-        "repeated_work",
         f"{plural(n, 'op')} of the step compute{'s' if n == 1 else ''} again what another one did, of the same tensors and "
         f"weights: {ops.type}{where} above all. That takes {ops.part}.",
         fix=Fix(
             "Call the model once a step, model(x, training=True): its result is for the loss, the metrics and "
             "whatever else. Ask one tape once for the gradients of all variables."
         ),
-        gain_ratio=ops.part.ratio,
         n_repeated_ops=n,
+    )
+
+
+_REMAT = re.compile(r"\b(recompute_grad|RematScope|remat)\(")
+
+
+def _recomputed(run: Run, traced: TracedOps) -> Iterator[Advice]:
+    """What a program that asks for it computes a second time for gradients: ops made within the call that makes these."""
+    source_map = traced.source_map
+    files = source_map.files[source_map.files["is_user"].astype(bool)]
+    asked = [
+        (place_of(source_map, path, number), call[1])
+        for path, text in zip(files["file"].tolist(), files["text"].tolist(), strict=True)
+        for number, line in enumerate(text.split("\n"), 1)
+        if (call := _REMAT.search(line))
+    ]
+    if not asked:
+        return
+    frame, parent = source_map.ops["frame"].to_numpy(np.int64), source_map.frames["parent"].tolist()
+    of_gradient = source_map.ops["op"].str.contains("gradient_tape/", regex=False).to_numpy(bool)
+    makes_gradients, within = {*frame[of_gradient].tolist()} - {-1}, set[int]()
+    for at, above in enumerate(parent):  # a parent is always an earlier row
+        within |= {at} if above in makes_gradients or above in within else set()
+    rows = np.flatnonzero(~of_gradient & np.isin(frame, [*within]))
+    ops = SpentOps(run.computing, "recomputed", np.isin(traced.row, rows))
+    if ops.part.ratio < MEDIUM_GAIN:
+        return
+    place, name = asked[0] if len({call for _, call in asked}) == 1 else ("", asked[0][1])
+    yield ops.advise(
+        f"{name}{f' ({place})' if place else ''} computes a second time, for gradients, what the forward pass did: {ops.part}.",
+        fix=Fix(f"Leave {name} out where memory suffices: what it recomputes is held from the forward pass then."),
     )
 
 

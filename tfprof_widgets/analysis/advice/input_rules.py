@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,6 @@ from ..card import (
     Claim,
     Fix,
     UserCall,
-    advise,
     is_of_model,
     only_call,
     parsed,
@@ -38,11 +37,7 @@ from ..steps.spans import MIN_STEPS
 from .causes import input_ops, runs_python
 from .facts import OP_OVERHEAD_MS, StepPart
 from .input_waste import MAPS, iterators_of, kept_ratio, late_cut, opens_many_files
-from .run import DATA_GRAPH, mapped_function
-
-if TYPE_CHECKING:
-    from .run import Run
-
+from .run import DATA_GRAPH, Run, mapped_function
 
 IDLE = 0.5
 """Of the wait for data: where the process computes less than this beside its ops, the pipeline waits itself."""
@@ -412,16 +407,17 @@ def input_bound(run: Run) -> Iterator[Advice]:
     if not wait.is_told and not throws_cache_away(run, pipeline):
         yield _beside_others(run, part, waits, fix)
         return
-    yield advise(
-        "input_bound",
+    yield run.advise(
         f"{waits}: {why}.",
-        evidence=part.evidence | {"bottleneck": name} | _numbers(run, pipeline),
-        fix=fix,
-        selection=steps.stretch(
+        part,
+        fix,
+        steps.stretch(
             wait.ms, "input", view="timeline" if pipeline is None else "input_graph", op_names=_names(run, pipeline)
         ),
-        gain_ratio=_won(run, stage, part.ratio),
+        gain=_won(run, stage, part.ratio),
         stage=stage,
+        bottleneck=name,
+        **_numbers(run, pipeline),
     )
 
 
@@ -503,12 +499,13 @@ def _mostly_in_one(run: Run, pipeline: pd.Series | None) -> str:
 def _beside_others(run: Run, part: StepPart, waits: str, there: Fix) -> Advice:
     """A wait that other programs may cause: it promises nothing."""
     others = run.load.others if run.load is not None else 0.0
-    return advise(
-        "input_bound",
+    return run.advise(
         f"{waits}, while other programs took {number(others)} cores: without them it may wait less, or not at all.",
-        evidence=part.evidence | {"other_cores": others},
-        fix=Fix(f"Capture it on a machine that nothing else uses first. Where it waits there, too: {there.words}"),
-        selection=run.steps.stretch(run.wait.ms, "input", view="timeline"),
+        part,
+        Fix(f"Capture it on a machine that nothing else uses first. Where it waits there, too: {there.words}"),
+        run.steps.stretch(run.wait.ms, "input", view="timeline"),
+        gain=0.0,
+        other_cores=others,
     )
 
 
@@ -597,11 +594,11 @@ def _names(run: Run, pipeline: pd.Series | None) -> tuple[str, ...]:
     return run.known(*parse_op_names(events).name, *events)
 
 
-def _numbers(run: Run, pipeline: pd.Series | None) -> dict[str, float | str]:
+def _numbers(run: Run, pipeline: pd.Series | None) -> dict[str, Any]:
     if pipeline is None:
         return {}
     row = run.results.tf_data.iterators.iloc[int(pipeline["bottleneck"])]
-    numbers: dict[str, float | str] = {
+    numbers: dict[str, Any] = {
         "bottleneck_time_ms": float(pipeline["bottleneck_time_ms"]),
         "bottleneck_self_time_ms": float(row["self_time_ms"]),
     }
@@ -633,21 +630,20 @@ def input_competes(run: Run) -> Iterator[Advice]:
         return
     costly = mapped_function(run)
     each_ms = input_ms / len(frame)
-    yield advise(
-        "input_competes",
+    yield run.advise(
         f"Functions of the input compute for {number(each_ms)} ms a step on cores that the model needs: {percent(share)} of what "
         "this process takes of them, and none is free.",
-        evidence={
-            "input_ops_ms": each_ms,
-            "step_time_ms": steps.mean_ms,
-            "share_of_cores_ratio": share,
-            "free_cores": load.free,
-            "estimate": "half of the time on cores that is freed",
-            **({"line": costly.place, "code": costly.code} if costly else {}),
-        },
-        fix=cheaper_map(run),
-        selection=steps.usual(steps.time_ms, view="step_chart"),
-        gain_ratio=_WON * share,
+        None,
+        cheaper_map(run),
+        view="step_chart",
+        gain=_WON * share,
+        input_ops_ms=each_ms,
+        step_time_ms=steps.mean_ms,
+        share_of_cores_ratio=share,
+        free_cores=load.free,
+        estimate="half of the time on cores that is freed",
+        line=costly.place if costly else "",
+        code=costly.code if costly else "",
     )
 
 
@@ -665,18 +661,18 @@ def few_threads(run: Run) -> Iterator[Advice]:
     gain = computing.ratio * (1 - n_threads / n_cpus)
     if gain < MEDIUM_GAIN:
         return
-    yield advise(
-        "few_threads",
+    yield run.advise(
         f"TensorFlow was told to use {plural(n_threads, 'thread')} for an op, of {n_cpus} cores: ops compute for {computing}.",
-        evidence=computing.evidence | {"intra_op_threads": n_threads, "n_cpus": n_cpus},
-        fix=Fix(
+        computing,
+        Fix(
             "Leave the numbers of threads out, or set 0, one thread a core, before anything runs.",
             "import tensorflow as "
             "tf\n\ntf.config.threading.set_intra_op_parallelism_threads(0)\ntf.config.threading.set_inter_op_parallelism_threads(0)",
         ),
-        selection=steps.usual(steps.time_ms, view="timeline"),
-        gain_ratio=gain,
+        gain=gain,
         claim=claim,
+        intra_op_threads=n_threads,
+        n_cpus=n_cpus,
     )
 
 
@@ -704,23 +700,20 @@ def new_iterator(run: Run) -> Iterator[Advice]:
     if part.ratio < MEDIUM_GAIN:
         return
     n = int((spent_ms > 0).sum())
-    yield advise(
-        "new_iterator",
+    yield run.advise(
         f"{n} of {plural(len(steps), 'step')} make an iterator of their own, which begins the data anew and takes {part} to give "
         "its first batch.",
-        evidence=part.evidence
-        | {
-            "n_iterators": n,
-            "n_steps": len(steps),
-            "estimate": "the first batch of each iterator; its threads take more beside the step",
-        },
-        fix=Fix(
+        part,
+        Fix(
             "Make one iterator, iter(...), before the loop, and take next(iterator) in each step. Each step then "
             "gets the next batch; an iterator made anew begins the data from its start."
         ),
-        selection=steps.usual(spent_ms, view="timeline", op_names=run.known("IteratorGetNext")),
-        gain_ratio=part.ratio,
+        by=spent_ms,
+        ops=run.known("IteratorGetNext"),
         claim=Claim(spans=run.new_iterators),
+        n_iterators=n,
+        n_steps=len(steps),
+        estimate="the first batch of each iterator; its threads take more beside the step",
     )
 
 
@@ -737,26 +730,24 @@ def shuffle_fill(run: Run) -> Iterator[Advice]:
     repeated = any(base_name(name) in _REPEATS for name in below)
     size = number(float(shuffle["buffer_size"])) if shuffle["buffer_size"] > 0 else "its"
     by = f", which {prepared} prepares" if prepared else ""
-    yield advise(
-        "shuffle_fill",
+    yield run.advise(
         f"The training waits {milliseconds(fill.ms)} of the {milliseconds(fill.ms / fill.ratio)} captured "
         f"({percent(fill.ratio)}) until {shuffle['name']} has filled its buffer of {size} elements{by}: "
         f"{plural(fill.n_times, 'time')}, before the first batch of each iterator.",
-        evidence={
-            "fill_ms": fill.ms,
-            "fill_ratio": fill.ratio,
-            "n_fills": fill.n_times,
-            "bottleneck": str(shuffle["long_name"]),
-            "settings": str(shuffle["settings"]),
-        },
-        fix=_smaller_fill(run, shuffle, prepared, is_repeated=repeated),
-        selection=step_highlight(
+        None,
+        _smaller_fill(run, shuffle, prepared, is_repeated=repeated),
+        step_highlight(
             run.results.steps.frame,
             int(run.results.steps.frame["input_ms"].to_numpy().argmax()),
             view="input_graph",
             op_names=tuple(shuffle["event_names"]),
         ),
-        gain_ratio=fill.ratio,
+        gain=fill.ratio,
+        fill_ms=fill.ms,
+        fill_ratio=fill.ratio,
+        n_fills=fill.n_times,
+        bottleneck=str(shuffle["long_name"]),
+        settings=str(shuffle["settings"]),
     )
 
 

@@ -23,7 +23,6 @@ from ..card import (
     Advice,
     Claim,
     Fix,
-    advise,
     last_part,
     line_text,
     parsed,
@@ -298,20 +297,19 @@ def graph_loop(run: Run) -> Iterator[Advice]:
     told = f"{name}{f' ({place})' if place else ''}{times}"
     others = " and other loops" if len(chosen) > 1 else ""
     computes = f"for {number(op_ms)} ms" if op_ms >= HARDLY_MS else "next to nothing"
-    yield advise(
-        "graph_loop",
+    yield run.advise(
         f"The {steps.device} waits {part} between the kernels of the loop {told}{others}: they are launched one by one."
         if steps.has_device
         else f"The loop {told}{others} {'take' if others else 'takes'} about {number(ms)} of {number(part.step_ms)} ms a step; "
         f"{'their' if others else 'its'} ops compute {computes}, the rest is running them one by one.",
-        evidence=part.evidence
-        | {"op_ms": op_ms, "loop": name}
-        | ({"iterations": n_iterations} if n_iterations else {})
-        | ({"line": place} if place else {}),
-        fix=_without_loop(run, code, _classes(run, loops, top)),
-        selection=steps.usual(steps.time_ms, view="timeline"),
-        gain_ratio=gain,
+        part,
+        _without_loop(run, code, _classes(run, loops, top)),
+        gain=gain,
         claim=Claim(_rows_of(run, loops, chosen)),
+        op_ms=op_ms,
+        loop=name,
+        iterations=n_iterations or "",
+        line=place,
     )
 
 
@@ -401,15 +399,17 @@ def large_graph(run: Run) -> Iterator[Advice]:
     why, place, fix = _unrolled(source_map) or _large_constant(source_map) or ("", "", Fix())
     if not why:
         return
-    yield advise(
-        "large_graph",
+    yield run.advise(
         f"{why} Tracing and compiling take {milliseconds(part.ms)} of the {milliseconds(part.step_ms)} captured "
         f"({percent(part.ratio)}).",
-        evidence={"compile_ms": part.ms, "captured_ms": part.step_ms, "compile_ratio": part.ratio}
-        | ({"line": place} if place else {}),
-        fix=fix,
-        selection=step_highlight(frame, int(compile_ms.argmax()), view="step_chart"),
-        gain_ratio=part.ratio,
+        None,
+        fix,
+        step_highlight(frame, int(compile_ms.argmax()), view="step_chart"),
+        gain=part.ratio,
+        compile_ms=part.ms,
+        captured_ms=part.step_ms,
+        compile_ratio=part.ratio,
+        line=place,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,6 @@ from ..card import (
     Claim,
     Fix,
     Highlight,
-    advise,
     ns_range,
     one_line,
     rule,
@@ -33,16 +31,11 @@ from ..memory.memory import FRAGMENTED, FRAGMENTED_FROM
 from ..ops.kernels import beside_products
 from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS
-from .causes import PRODUCTS
+from .causes import PRODUCTS, TracedOps
 from .computing import SpentOps, costliest
 from .host import WAITS, batch_room
 from .ops import FEW_16BIT, double_precision
-from .run import FIXED, input_sizes, larger_batch
-
-if TYPE_CHECKING:
-    from .causes import TracedOps
-    from .run import Run
-
+from .run import FIXED, Run, input_sizes, larger_batch
 
 MOST = 0.5
 """Of all weights, and of a step."""
@@ -72,7 +65,6 @@ def flattened_features(run: Run) -> Iterator[Advice]:
             continue
         name, size = variables["name"].iloc[weights], "x".join(map(str, image[1:]))
         yield ops.advise(
-            "flattened_features",
             f"{name} has {number(n_weights / 1e6)} of the {number(n_all / 1e6)} million weights, as it reads flattened images "
             f"({size}): its product and its update take {ops.part}.",
             fix=Fix(
@@ -120,14 +112,23 @@ def frozen_layers(run: Run) -> Iterator[Advice]:
     own = [name for name in names.iloc[np.unique(layers.op_entry[ops.own])] if name in set(variables["layer"])]
     base = _scope(own) if own else str(names.iloc[layers.op_entry[ops.top]])
     takes, once = _done_once(base, len(own))
+    n_epochs = _n_epochs(run)
+    estimate = f"what they take in all but one of the {n_epochs} epochs" if n_epochs > 1 else ""
     yield ops.advise(
-        "frozen_layers",
         f"{takes} {ops.part}: the same features of the same input in each epoch.",
         fix=Fix(once),
-        gain_ratio=ops.part.ratio,
+        gain_ratio=ops.part.ratio * (1 - 1 / n_epochs if n_epochs > 1 else 1),
         n_layers=len(own),
         layer=base,
+        estimate=estimate,
     )
+
+
+def _n_epochs(run: Run) -> int:
+    """How many epochs of Keras' the capture holds, as each makes an iterator; 1 where that is not known."""
+    iterators = run.results.tf_data.iterators
+    roots = iterators["n_iterators"][iterators["parent_id"] < 0]
+    return int(roots.max()) if run.is_keras_loop and len(roots) else 1
 
 
 def _done_once(base: str, n_frozen: int) -> tuple[str, str]:
@@ -236,7 +237,6 @@ def dense_update(run: Run) -> Iterator[Advice]:
     others = f" and of {plural(len(own) - 1, 'other table')}" if len(own) > 1 else ""
     (by, words), top = _ON_ROWS[why], SpentOps(run.computing, "rows", first)
     yield work.advise(
-        "dense_update",
         f"A step works on all {n_rows:,} rows of {name} ({shape}){others}{by.format(f'{top.type}{top.where}')}, and reads "
         f"{reads}: {work.part}.",
         fix=Fix(words),
@@ -311,27 +311,23 @@ def many_variables(run: Run) -> Iterator[Advice]:
     gain = part.ratio
     if gain < FIXED or float(work.ms[work.is_optimizer].max(initial=0.0)) > part.ms / 4:
         return
-    yield advise(
-        "many_variables",
+    yield run.advise(
         f"The optimizer updates {len(sizes):,} variables of {amount(float(np.median(sizes)))} numbers each, one by one: "
         f"{n_updates:,.0f} of {work.n_ops:,.0f} ops a step, about {part}.",
-        evidence=part.evidence
-        | {
-            "n_variables": len(sizes),
-            "median_size": float(np.median(sizes)),
-            "optimizer_ops_per_step": n_updates,
-            "ops_per_step": work.n_ops,
-            "estimate": "of what no batch changes the share of the optimizer's ops",
-        },
-        fix=Fix(
+        part,
+        Fix(
             f"Put one layer in place of many small ones side by side: one variable of {number(sum(sizes))} numbers "
             "costs as much as one of a few. Or have fewer updates for as many samples: "
             f"{larger_batch(run)[0].lower()}{larger_batch(run)[1:]}"
         ),
-        selection=steps.usual(
-            steps.time_ms, view="op_table", op_names=costliest(run, run.results.op_scopes.is_optimizer)
-        ),
-        gain_ratio=gain,
+        view="op_table",
+        ops=costliest(run, run.results.op_scopes.is_optimizer),
+        gain=gain,
+        n_variables=len(sizes),
+        median_size=float(np.median(sizes)),
+        optimizer_ops_per_step=n_updates,
+        ops_per_step=work.n_ops,
+        estimate="of what no batch changes the share of the optimizer's ops",
     )
 
 
@@ -375,30 +371,28 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
     gain = steps.ratio("device_compute") * single * saved
     if gain < MEDIUM_GAIN:
         return
-    yield advise(
-        "low_precision_unused",
+    yield run.advise(
         f"The {steps.device} computes {number(steps.ms('device_compute'))} of {number(steps.mean_ms)} ms a step; "
         f"{'all' if single > 0.995 else percent(single) + ' of'} its arithmetic is float32.",
-        evidence={
-            "compute_16bit_ratio": share,
-            "device_compute_ms": steps.ms("device_compute"),
-            "step_time_ms": steps.mean_ms,
-            "tf32_ratio": tf32,
-            "tensor_core_eligible_ratio": slow,
-            "estimate": f"products {_times(tf32, slow)} as fast"
-            + (", all else half the bytes" if run.is_compiled else ", all else as it is"),
-        },
-        fix=Fix(
+        None,
+        Fix(
             "Compute in 16 bits, which changes the precision: before the model is built; 'mixed_bfloat16' from "
             "Ampere on and on TPUs. Keep its last layer in float32, such as keras.layers.Activation('softmax', "
             "dtype='float32').",
             "import keras\n\nkeras.mixed_precision.set_global_policy('mixed_float16')",
         ),
-        selection=steps.usual(
-            steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(kernels)
-        ),
-        gain_ratio=gain,
+        by=steps.category_ms("device_compute"),
+        view="kernel_table",
+        ops=run.of_kernels(kernels),
+        gain=gain,
         claim=Claim(run.computing.rows_of_kernels(is_better)),
+        compute_16bit_ratio=share,
+        device_compute_ms=steps.ms("device_compute"),
+        step_time_ms=steps.mean_ms,
+        tf32_ratio=tf32,
+        tensor_core_eligible_ratio=slow,
+        estimate=f"products {_times(tf32, slow)} as fast"
+        + (", all else half the bytes" if run.is_compiled else ", all else as it is"),
     )
 
 
@@ -453,7 +447,6 @@ def tensor_core_unused(run: Run) -> Iterator[Advice]:
     is_most = computing.op_ms[unused].sum() > computing.op_ms[unaligned].sum()
     how = "without them" if is_most else "with sides that are no multiples of 8"
     yield computing.advise(
-        "tensor_core_unused",
         f"Products that Tensor Cores could serve take {computing.part(ops)} {how}: {name}{f', on {sizes},' if sizes else ''} "
         "above all.",
         ops,
@@ -496,7 +489,6 @@ def unused_results(run: Run) -> Iterator[Advice]:
         return
     ops = found[row]
     yield ops.advise(
-        "unused_results",
         f"A slice keeps {percent(kept[row])} of what {ops.type}{ops.where} makes, which takes {ops.part}.",
         fix=Fix(
             "Slice first, and compute for what is used alone, such as the last position: dense(x[:, -1]), not dense(x)[:, -1]."
@@ -559,14 +551,12 @@ def all_pairs(run: Run) -> Iterator[Advice]:
         first = SpentOps(run.computing, "pairs", traced.runs(makers))
         n_made, n_read = _n_numbers(shape, batch), _n_read(traced, makers[0], batch)
         yield ops.advise(
-            "all_pairs",
             f"{traced.type[makers[0]]}{first.where} makes {amount(n_made)} numbers of all pairs of {amount(n_read)} for a sum: "
             f"{ops.part}.",
             fix=Fix(
                 "Make squared distances of all pairs by a product, |a - b|^2 = |a|^2 - 2 a.b + |b|^2 (tf.matmul "
                 "with transpose_b=True), sums of products by tf.einsum."
             ),
-            gain_ratio=ops.part.ratio,
             numbers_made=n_made,
             numbers_read=n_read,
         )
@@ -628,22 +618,20 @@ def memory_fragmentation(run: Run) -> Iterator[Advice]:
         capacity, peak, ratio = row["capacity_bytes"], row["peak_bytes"], row["fragmentation_ratio"]
         if not capacity > 0 or peak < FRAGMENTED_FROM * capacity or not ratio >= FRAGMENTED:  # also of NaN
             continue
-        yield advise(
-            "memory_fragmentation",
+        yield run.advise(
             f"{row['allocator']} is fragmented: at the peak {percent(ratio)} of its {size(row['free_bytes'])} of free memory is "
             "in pieces too small for the largest.",
-            evidence={
-                "fragmentation_ratio": float(ratio),
-                "free_bytes": float(row["free_bytes"]),
-                "peak_bytes": float(peak),
-                "capacity_bytes": float(capacity),
-                "allocator": str(row["allocator"]),
-            },
-            fix=Fix(
+            None,
+            Fix(
                 "Let CUDA allocate: set this before TensorFlow is imported.",
                 'import os\n\nos.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"',
             ),
-            selection=_at_peak(run, str(row["allocator"]), float(row["peak_at_ms"])),
+            _at_peak(run, str(row["allocator"]), float(row["peak_at_ms"])),
+            fragmentation_ratio=float(ratio),
+            free_bytes=float(row["free_bytes"]),
+            peak_bytes=float(peak),
+            capacity_bytes=float(capacity),
+            allocator=str(row["allocator"]),
         )
 
 
@@ -657,20 +645,18 @@ def memory_headroom(run: Run) -> Iterator[Advice]:
     name, peak, capacity = room.allocator, room.peak, room.capacity
     used = peak / capacity
     share = f"{number(used * 100)} %" if used < 0.01 else percent(used)
-    yield advise(
-        "memory_headroom",
+    yield run.advise(
         f"{share} of the memory of {name} is used at the peak ({size(peak)} of {size(capacity)}); try {room.factor} times the "
         "batch.",
-        evidence={
-            "peak_bytes": peak,
-            "fixed_bytes": room.fixed,
-            "capacity_bytes": capacity,
-            "used_ratio": peak / capacity,
-            "batch_factor": room.factor,
-            "allocator": name,
-        },
-        fix=Fix(larger_batch(run, room.factor)),
-        selection=_at_peak(run, name, room.peak_at_ms),
+        None,
+        Fix(larger_batch(run, room.factor)),
+        _at_peak(run, name, room.peak_at_ms),
+        peak_bytes=peak,
+        fixed_bytes=room.fixed,
+        capacity_bytes=capacity,
+        used_ratio=peak / capacity,
+        batch_factor=room.factor,
+        allocator=name,
     )
 
 
@@ -689,22 +675,21 @@ def memory_growth(run: Run) -> Iterator[Advice]:
         op = str(held["op"].iloc[0]) if len(held) else ""
         steps = run.results.steps.frame
         start, end = int(steps["start_ps"].min()), int((steps["start_ps"] + steps["duration_ps"]).max())
-        yield advise(
-            "memory_growth",
+        yield run.advise(
             f"{name}: {growth.sentence}",
-            evidence={
-                "bytes_per_step": growth.bytes_per_step,
-                "n_steps": growth.n_steps,
-                "allocator": name,
-                **({"op": op, "held_bytes": float(held["held_bytes"].iloc[0])} if op else {}),
-            },
-            fix=Fix(
+            None,
+            Fix(
                 f"{one_line(op) or 'Tensors'} of each step may be kept in a list, a closure or a metric: keep "
                 "numbers instead, float(loss) and not loss."
             ),
-            selection=Highlight(
+            Highlight(
                 op_names=run.known(op, f"eager/{op}"), time_range_ns=ns_range(start, end), view="memory_timeline"
             ),
+            bytes_per_step=growth.bytes_per_step,
+            n_steps=growth.n_steps,
+            allocator=name,
+            op=op,
+            held_bytes=float(held["held_bytes"].iloc[0]) if op else "",
         )
 
 

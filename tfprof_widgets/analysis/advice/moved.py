@@ -20,11 +20,10 @@ from ..layers.layers import BACKWARD
 from ..out_of_memory.what_held import batch_size_of
 from .computing import NAMED
 from .device import MOST
-from .run import compiled
+from .run import Run, compiled
 
 if TYPE_CHECKING:
     from .causes import TracedOps
-    from .run import Run
 
 _ELEMENTWISE = re.compile(
     r"Abs|AddN|Add(V2)?|Sub|Mul(NoNan)?|(Real|Xlog|X|Floor)?[Dd]iv(NoNan)?|Neg|Exp|Expm1|Log|Log1p|R?[Ss]qrt(Grad)?|Square(dDifference)?"
@@ -154,7 +153,7 @@ def many_passes(run: Run) -> Iterator[Advice]:
     evidence |= {"moved_bytes": a_step, "fused_bytes": a_step * left}
     fix = _fewer_passes(run, is_optimizer=name.startswith(NAMED["optimizer"]))
     told = "the bytes that kernels of several ops do not move"
-    yield computing.advise("many_passes", title, ops, fix, won_ms, estimate=told, **evidence)
+    yield computing.advise(title, ops, fix, won_ms, estimate=told, **evidence)
 
 
 def _fewer_passes(run: Run, *, is_optimizer: bool) -> Fix:
@@ -198,7 +197,7 @@ def slow_sum(run: Run) -> Iterator[Advice]:
     )
     fix = Fix(" Or: ".join(fixes) or "Sum up in two steps, first over a part of the axis, as by a reshape.")
     told = f"sums at {percent(SLOW)} of the speed of memory"
-    yield computing.advise("slow_sum", title, ops, fix, part.ms * (1 - ratio / SLOW), estimate=told, **evidence)
+    yield computing.advise(title, ops, fix, part.ms * (1 - ratio / SLOW), estimate=told, **evidence)
 
 
 _UNKNOWN_SIZE = re.compile(r"Where|Unique(WithCounts)?(V2)?|NonMaxSuppressionV\d|DynamicPartition")
@@ -224,7 +223,6 @@ def unknown_size(run: Run) -> Iterator[Advice]:
     name, evidence = computing.place("op", own)
     n = int(np.count_nonzero(waited_ms)) / len(run.steps)
     yield computing.advise(
-        "unknown_size",
         f"The {run.steps.device} waits {part} amid {name} and its like: {number(n)} times a step the CPU waits for a size that "
         f"only the {run.steps.device} knows.",
         own,

@@ -7,12 +7,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...trace.arrays import Bool
-from ...trace.source_map import parse_shapes
+from ...trace.source_map import SourceMap, parse_shapes
 from ..card import (
     COMPUTE,
     IDLE,
@@ -20,7 +19,6 @@ from ..card import (
     Advice,
     Claim,
     Fix,
-    advise,
     line_text,
     noted_place,
     one_line,
@@ -33,16 +31,10 @@ from ..grouping import ComputeUnit
 from ..layers.scopes import FUNCTIONS, OPS, without_number
 from ..ops.kernels import is_eligible_type
 from ..steps.owners import CATEGORIES
-from .causes import PRODUCTS
+from .causes import PRODUCTS, TracedOps
 from .computing import SpentOps, costliest, op_line
 from .loops import user_frames
-from .run import compiled
-
-if TYPE_CHECKING:
-    from ...trace.source_map import SourceMap
-    from .causes import TracedOps
-    from .run import Run
-
+from .run import Run, compiled
 
 _CONVERSION = re.compile(r"nchw_?to_?nhwc|nhwc_?to_?nchw|layoutoptimizer")
 """Kernels of cuDNN and TensorFlow, and transpositions that TensorFlow's layout optimizer adds, in small letters."""
@@ -64,21 +56,19 @@ def layout_conversion(run: Run) -> Iterator[Advice]:
     part, claim = run.free("conversion", "layout_conversion", rows=run.computing.rows_of_kernels(chosen))
     if part.ratio < MEDIUM_GAIN:
         return
-    yield advise(
-        "layout_conversion",
+    yield run.advise(
         f"Converting images between channels first and channels last takes {part}.",
-        evidence=part.evidence,
-        fix=Fix(
+        part,
+        Fix(
             "Keep images as channels last from the input on, as Tensor Cores want them: data, layers and losses alike."
             if run.results.steps.compute_16bit_ratio >= FEW_16BIT
             else "Tensor Cores want channels last, as in Keras, and 16 bits (the policy mixed_float16, which "
             "changes the precision); in 32 bits without them GPUs want channels first, from the input on: data, "
             "layers and losses alike."
         ),
-        selection=steps.usual(
-            steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(kernels[chosen])
-        ),
-        gain_ratio=part.ratio,
+        by=steps.category_ms("device_compute"),
+        view="kernel_table",
+        ops=run.of_kernels(kernels[chosen]),
         claim=claim,
     )
 
@@ -106,7 +96,6 @@ def unfused_attention(run: Run) -> Iterator[Advice]:
     if gain < MEDIUM_GAIN or any(map(_FUSED_ATTENTION.search, set(results.kernels.frame["name"]))):
         return
     yield ops.advise(
-        "unfused_attention",
         f"Attention takes {ops.part} in separate kernels that write its scores to memory and read them again.",
         fix=_fewer_passes_over_scores(run),
         gain_ratio=gain,
@@ -197,7 +186,6 @@ def _large_filters(run: Run) -> Iterator[Advice]:
         is_one = len(filters) == 1
         each = f" of {layer}{where} takes" if is_one else f"s of {len(filters)} layers, {layer}{where} above all, take"
         yield computing.advise(
-            "inefficient_op",
             f"The {size} x {size} convolution{each} {part}: two of 3 x 3 need {percent(one.left())} of the work{farther}.",
             chosen,
             _smaller_filters(one_line(layer), one, is_depthwise="Depthwise" in computing.types[top]),
@@ -205,7 +193,7 @@ def _large_filters(run: Run) -> Iterator[Advice]:
             filter_px=size,
             saved_ratio=1 - one.left(),
             layer=layer,
-            **({"line": place} if place else {}),
+            line=place,
         )
 
 
@@ -263,13 +251,12 @@ def _python_ops(run: Run) -> Iterator[Advice]:
     if part.ratio < MEDIUM_GAIN:
         return
     names = costliest(run, host)
-    yield advise(
-        "inefficient_op",
+    yield run.advise(
         f"Python inside the graph ({names[0] if names else 'py_function'}) takes {part}, under the interpreter's lock.",
-        evidence=part.evidence,
-        fix=Fix("Write it in ops of TensorFlow or keras.ops instead of tf.py_function or tf.numpy_function."),
-        selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=names),
-        gain_ratio=part.ratio,
+        part,
+        Fix("Write it in ops of TensorFlow or keras.ops instead of tf.py_function or tf.numpy_function."),
+        view="op_table",
+        ops=names,
         claim=claim,
     )
 
@@ -292,7 +279,6 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
         return
     where = "metrics" if kind[ops.top] == "metrics" else "loss"
     yield ops.advise(
-        "inefficient_op",
         f"{ops.type} in the {where}{ops.where} takes, with its gradient, {ops.part}.",
         fix=Fix(
             "Leave it out, or compute it on fewer points, which changes what is trained: smaller filters (two of 1 "
@@ -300,7 +286,6 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
             if where == "loss"
             else "Leave metrics out of compile, and compute them in evaluate, or every hundredth step."
         ),
-        gain_ratio=ops.part.ratio,
         op_type=ops.type,
     )
 
@@ -324,20 +309,21 @@ def host_fallback(run: Run) -> Iterator[Advice]:
     if op_ms < MEDIUM_GAIN * steps.mean_ms or not op_ms:
         return
     top, order = int(by_op.argmax()), np.argsort(-by_op, kind="stable")[:5]
-    yield advise(
-        "host_fallback",
+    yield run.advise(
         f"{shares.type[top]} ({names[top].rpartition('/')[2]}) and what else runs on the CPU make the {steps.device} wait "
         f"{number(op_ms)} of {number(steps.mean_ms)} ms a step ({percent(part.ratio)} with the copies for it).",
-        evidence=part.evidence | {"host_op_ms": op_ms, "op": names[top], "op_type": shares.type[top]},
-        fix=_on_device(run, top),
-        selection=steps.stretch(
+        part,
+        _on_device(run, top),
+        steps.stretch(
             steps.wait_ms("host_compute"),
             "host_compute",
             view="timeline",
             op_names=run.known(*(names[i] for i in order.tolist() if by_op[i] > 0)),
         ),
-        gain_ratio=part.ratio,
         claim=Claim(own | ~is_op),
+        host_op_ms=op_ms,
+        op=names[top],
+        op_type=shares.type[top],
     )
 
 
@@ -408,7 +394,6 @@ def double_precision(run: Run) -> Iterator[Advice]:
     n_variables = _weight_types(run).count("float64")
     held = f", as {plural(n_variables, 'weight')} {'is' if n_variables == 1 else 'are'}" if n_variables else ""
     yield ops.advise(
-        "double_precision",
         f"Ops in float64 take {ops.part}{held}: {ops.type}{ops.where} above all.",
         fix=Fix(
             'Train in 32 bits, which changes the precision: keras.backend.set_floatx("float32") before the model is made, and '
@@ -440,7 +425,6 @@ def half_precision(run: Run) -> Iterator[Advice]:
     if ops.part.ratio * HALF < MEDIUM_GAIN:
         return
     yield ops.advise(
-        "half_precision",
         f"Ops in float16 take {ops.part}, {ops.type}{ops.where} above all: most CPUs convert each number to float32 and back.",
         fix=Fix(
             "Compute in float32 on this CPU, before the model is built, which changes the precision: mixed_float16 "
@@ -492,14 +476,12 @@ def one_hot_product(run: Run) -> Iterator[Advice]:
     depth = ((traced.output_shapes(rows[0]) or [None])[0] or (0,))[-1]
     where = SpentOps(run.computing, "product", traced.runs(products)).where
     yield ops.advise(
-        "one_hot_product",
         f"The product of one-hot rows{f' of {depth:,}' if depth > 0 else ''} with weights{where} takes, with its gradient, "
         f"{ops.part}: it only picks rows of them.",
         fix=Fix(
             "Pick the rows: a keras.layers.Embedding of the numbers in place of one_hot and a Dense without bias, "
             "or tf.gather(weights, ids) in place of the product."
         ),
-        gain_ratio=ops.part.ratio,
         depth=depth,
     )
 
@@ -533,18 +515,18 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
     names = costliest(run, chosen)
     top = int(np.where(chosen, run.results.op_sums.self_us, -1.0).argmax())
     place = op_line(run, top)
-    yield advise(
-        "text_of_numbers",
+    yield run.advise(
         f"{run.results.op_shares.type[top]}{f' ({place})' if place else ''} makes text of numbers in each step, as tf.print "
         f"does: {part}.",
-        evidence=part.evidence | ({"line": place} if place else {}),
-        fix=Fix(
+        part,
+        Fix(
             "Print few of the numbers (tf.print with summarize=3) or a sum of them, not all as with -1; or print "
             "from Python every hundredth step, outside of the graph."
         ),
-        selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
-        gain_ratio=part.ratio,
+        view="op_table",
+        ops=names,
         claim=claim,
+        line=place,
     )
 
 
@@ -561,23 +543,20 @@ def number_checks(run: Run) -> Iterator[Advice]:
     part = steps.part("check", min(ops.part.ms + n * _SCHEDULED_MS, steps.mean_ms))
     if part.ratio < MEDIUM_GAIN:
         return
-    yield advise(
-        "number_checks",
+    yield run.advise(
         f"{amount(n)} of {amount(run.work.n_ops)} ops a step check for what is no number (NaN): about {part}.",
-        evidence=part.evidence
-        | {
-            "checks_per_step": n,
-            "ops_per_step": run.work.n_ops,
-            "estimate": "the checks, and what the runtime needs for any op; ops between them can be fused again, too",
-        },
-        fix=Fix(
+        part,
+        Fix(
             "Leave out tf.debugging.enable_check_numerics() and enable_dump_debug_info(), or end it before the "
             "model is built. The callback keras.callbacks.TerminateOnNaN stops a fit where the loss is no number.",
             "import tensorflow as tf\n\ntf.debugging.disable_check_numerics()",
         ),
-        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, ops.own)),
-        gain_ratio=part.ratio,
+        view="op_table",
+        ops=costliest(run, ops.own),
         claim=Claim(run.computing.rows_of(chosen)),
+        checks_per_step=n,
+        ops_per_step=run.work.n_ops,
+        estimate="the checks, and what the runtime needs for any op; ops between them can be fused again, too",
     )
 
 
@@ -595,14 +574,12 @@ def turned_images(run: Run) -> Iterator[Advice]:
     if ops.part.ratio < MEDIUM_GAIN:
         return
     yield ops.advise(
-        "turned_images",
         f"{amount(ops.n_per_step)} transpositions a step{ops.where} turn images between channels first and channels last around "
         f"convolutions: {ops.part}.",
         fix=Fix(
             "Have images as channels last from the input on: turn the data once, before the training "
             '(tf.transpose(x, [0, 2, 3, 1])), and no image in the model; layers take data_format="channels_last".'
         ),
-        gain_ratio=ops.part.ratio,
         transposes_per_step=ops.n_per_step,
         estimate="the transpositions; ops on both sides of one can be fused without it",
     )

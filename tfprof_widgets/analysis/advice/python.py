@@ -17,7 +17,6 @@ from ..card import (
     Claim,
     Fix,
     Highlight,
-    advise,
     ns_range,
     one_line,
     only_call,
@@ -28,13 +27,11 @@ from ..common import PS_PER_MS, milliseconds, number, percent, plural
 from ..steps.spans import MIN_STEPS
 from .calls import PYTHON_STAYS
 from .facts import StepPart
-from .python_work import MIN_LINE_SAMPLES, MOST_OF_STALL, ONE_BATCH, CodeLine, top_line, traced_function
-from .run import FIXED
+from .python_work import MIN_LINE_SAMPLES, MOST_OF_STALL, ONE_BATCH, CalledWork, CodeLine, top_line, traced_function
+from .run import FIXED, Run
 
 if TYPE_CHECKING:
     from .causes import OutsideWork
-    from .python_work import CalledWork
-    from .run import Run
 
 
 LONG_STEP = 3.0
@@ -71,25 +68,22 @@ def host_callback(run: Run) -> Iterator[Advice]:
         (f"{where} waits", " for what another thread or process makes") if waits else (f"Python in {where} takes", "")
     )
     idle = f"the {steps.device} idles and no op runs" if steps.has_device else "no op runs"
-    yield advise(
-        "host_callback",
+    yield run.advise(
         f"{doing[0]} {told}{doing[1]}, {'' if share == idle_ratio else 'mostly '}while {idle}."
         if line
         else _without_line(run, steps.part("gap", float(gap.ms.mean())), idle),
-        evidence={
-            "gap_ms": float(gap.ms.mean()),
-            "longest_gap_ms": gap.usual_ms,
-            "step_time_ms": steps.mean_ms,
-            "gap_ratio": idle_ratio,
-            "n_samples": gap.n_samples,
-            **(line.evidence if line else {}),
-            **({"estimate": "half of what could run beside the rest of the step"} if is_needed else {}),
-        },
-        fix=_less_often(run, line) if line or _is_of_hooks(run) else _NOT_YOURS if gap.n_samples else _NOT_SAMPLED,
-        selection=steps.stretch(gap.ms, "other", view="source_view" if line and gap.n_samples else "timeline"),
-        # What each batch needs can run beside the rest of the step, which hides no more than it takes itself.
-        gain_ratio=BESIDE * min(share, 1 - share) if is_needed else share,
+        None,
+        _less_often(run, line) if line or _is_of_hooks(run) else _NOT_YOURS if gap.n_samples else _NOT_SAMPLED,
+        steps.stretch(gap.ms, "other", view="source_view" if line and gap.n_samples else "timeline"),
+        gain=BESIDE * min(share, 1 - share) if is_needed else share,
         claim=Claim(spans=gap.spans(steps) if share == idle_ratio else gap.sampled),
+        gap_ms=float(gap.ms.mean()),
+        longest_gap_ms=gap.usual_ms,
+        step_time_ms=steps.mean_ms,
+        gap_ratio=idle_ratio,
+        n_samples=gap.n_samples,
+        **(line.evidence if line else {}),
+        estimate="half of what could run beside the rest of the step" if is_needed else "",
     )
 
 
@@ -119,14 +113,13 @@ def slow_call(run: Run) -> Iterator[Advice]:
         return
     steps, calls = run.steps, run.call_gaps
     part, claim = run.free("calling", "slow_call", calls.spans)
-    yield advise(
-        "slow_call",
+    yield run.advise(
         f"Calling {calls.functions[0]} takes {part} before its first op runs.",
-        evidence=part.evidence | {"function": calls.functions[0]},
-        fix=_FEWER_ARGUMENTS,
-        selection=steps.stretch(run.gap.ms, "other", view="timeline"),
-        gain_ratio=part.ratio,
+        part,
+        _FEWER_ARGUMENTS,
+        steps.stretch(run.gap.ms, "other", view="timeline"),
         claim=claim,
+        function=calls.functions[0],
     )
 
 
@@ -144,18 +137,16 @@ def other_thread(run: Run) -> Iterator[Advice]:
     part, claim = run.free("python", "other_thread", spans)
     if part.ratio < HIGH_GAIN:
         return
-    yield advise(
-        "other_thread",
+    yield run.advise(
         f"Python and the runtime around ops take {part} while another thread runs Python in {line.where}: one thread at a time "
         "can, and takes turns of 5 ms.",
-        evidence=part.evidence | line.evidence,
-        fix=Fix(
+        part,
+        Fix(
             f"Run it in a process of its own (multiprocessing), or in ops of NumPy or TensorFlow, which let other threads run "
             f"Python meanwhile ({one_line(f'{line.place}: {line.code}')})."
         ),
-        selection=run.steps.usual(run.steps.time_ms, view="timeline"),
-        gain_ratio=part.ratio,
         claim=claim,
+        **line.evidence,
     )
 
 
@@ -235,23 +226,21 @@ def _of_called(run: Run, one: CalledWork, ms: float, gain: float) -> Advice:
     steps, is_most = run.steps, 2 * one.n_steps > len(run.steps)
     of_all = f"in {one.n_steps if gain else 'one'} of {plural(len(steps), 'step')}"
     rest = f": {percent(gain)} of their time." if gain else ". Whether it comes again, this capture does not tell."
-    return advise(
-        "host_callback",
+    return run.advise(
         f"{one.line.where} takes {steps.part('called', float(one.ms.mean()))}, {of_all}."
         if is_most
         else f"{one.line.where} takes {number(ms)} ms {of_all}, which take {number(steps.median_ms)} ms as a rule{rest}",
-        evidence={
-            "called_ms": ms,
-            "n_called_steps": one.n_steps,
-            "n_steps": len(steps),
-            "step_time_ms": steps.median_ms,
-        }
-        | ({"called_ratio": gain} if gain else {})
-        | one.line.evidence,
-        fix=_less_often(run, one.line),
-        selection=step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
-        gain_ratio=gain,
+        None,
+        _less_often(run, one.line),
+        step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
+        gain=gain,
         claim=Claim(spans=one.seen),
+        called_ms=ms,
+        n_called_steps=one.n_steps,
+        n_steps=len(steps),
+        step_time_ms=steps.median_ms,
+        called_ratio=gain or "",
+        **one.line.evidence,
     )
 
 
@@ -321,23 +310,24 @@ def _told(run: Run, rule: str, one: OutsideWork) -> Iterator[Advice]:
     # What is no hook of epochs may be what the program is for, such as the next of several models.
     least = MEDIUM_GAIN if one.line.function.startswith("on_") else HIGH_GAIN
     comes_again = one.n_times >= MIN_TIMES and (one.is_between or one.kind != "")
+    # Keras validates after each epoch: once, as in a capture of one, counts where it takes more steps than the training.
+    comes_again |= one.is_training_call and one.n_steps > run.n_trained
     if comes_again and one.ms >= MIN_MS and gain >= least:
-        yield advise(
-            rule,
+        yield run.advise(
             f"{_what(run, one)} takes {milliseconds(one.ms)} of the {milliseconds(captured_ms)} captured ({percent(share)}), "
-            f"outside of training steps: {_made_of(one)}.",
-            evidence={
-                "outside_ms": one.ms,
-                "captured_ms": captured_ms,
-                "outside_ratio": share,
-                "n_times": one.n_times,
-                "n_steps": one.n_steps,
-                **one.line.evidence,
-                "estimate": "each time taken as the usual one",
-            },
-            fix=_fix(run, one),
-            selection=_longest(run),
-            gain_ratio=gain,
+            f"outside of training steps: {_made_of(run, one)}.",
+            None,
+            _fix(run, one),
+            _longest(run),
+            gain=gain,
+            rule=rule,
+            outside_ms=one.ms,
+            captured_ms=captured_ms,
+            outside_ratio=share,
+            n_times=one.n_times,
+            n_steps=one.n_steps,
+            **one.line.evidence,
+            estimate="each time taken as the usual one",
         )
 
 
@@ -349,9 +339,9 @@ def _what(run: Run, one: OutsideWork) -> str:
     return f"What the call at {one.line.place} does {'for each batch' if run.is_called_for_each_step else 'between epochs'}"
 
 
-def _made_of(one: OutsideWork) -> str:
+def _made_of(run: Run, one: OutsideWork) -> str:
     if one.kind:
-        return plural(one.n_steps, f"{one.kind} step")
+        return f"{plural(one.n_steps, f'{one.kind} step')}{f', for {run.n_trained} of training' if one.is_training_call else ''}"
     ops = f", with {one.n_ops:,.0f} ops called one by one from Python" if _is_eager(one) else ""
     return f"{plural(one.n_times, 'time')}, {milliseconds(one.ms / one.n_times)} each{ops}"
 
@@ -376,10 +366,10 @@ def _fix(run: Run, one: OutsideWork) -> Fix:
     where = f" ({one_line(f'{one.line.place}: {one.line.code}')})"
     is_validation = one.is_training_call and one.kind
     if is_validation:
-        return Fix(
-            f"Validate every fifth epoch, validation_freq=5 of fit, and on larger batches{where}. Callbacks that "
-            "watch val_loss then act every fifth epoch, too."
-        )
+        every = "Validate every fifth epoch, validation_freq=5 of fit, and on larger batches"
+        if one.n_steps > run.n_trained:
+            every = "Validate on larger batches, validation_batch_size of fit, and every fifth epoch, validation_freq=5"
+        return Fix(f"{every}{where}. Callbacks that watch val_loss then act every fifth epoch, too.")
     kind = one.kind or (str(run.steps.frame["name"].iloc[0]) if run.is_called_for_each_step and len(run.steps) else "")
     if "predict" in kind:
         return Fix(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,13 +27,12 @@ from ..card import (
 )
 from ..common import PS_PER_MS, Stretches, sum_by
 from ..events import int_stat_at
-from ..facts import Facts
 from ..grouping import within_data
 from ..names import by_ends
 from ..ops.executions import eager_launches
 from ..source import sample_times
 from ..steps.categories import tracing
-from .facts import OpWork, StepFacts
+from .facts import RunFacts, StepFacts
 
 MIN_GAP_MS = 3.0
 """Longer stretches in most steps are somebody's code: Keras itself took 0.1 to 0.7 ms between batches, callbacks included."""
@@ -80,7 +80,7 @@ class CodeLine:
         return _WAITS.search(self.code) is not None
 
     @property
-    def evidence(self) -> dict[str, float | str]:
+    def evidence(self) -> dict[str, Any]:
         """What cards have of it."""
         return {"line": self.place, "function": self.function, "code": self.code}
 
@@ -129,8 +129,9 @@ class PythonGap:
         return self.usual_ms >= (MIN_NAMED_GAP_MS if self.is_named else MIN_GAP_MS)
 
 
-def python_gap(trace: Trace, source_map: SourceMap | None, steps: StepFacts) -> PythonGap:
+def python_gap(run: RunFacts) -> PythonGap:
     """The gaps of the steps in which neither an op nor the device runs."""
+    trace, source_map, steps = run.trace, run.results.source_map, run.steps
     if not len(steps):
         return PythonGap(np.zeros(0), 0.0)
     usual = float(np.median(steps.longest_ms("other")))
@@ -190,8 +191,9 @@ def seen_spans(steps: StepFacts, time_ps: Int64, entry: Int64, chosen: Bool) -> 
     return steps.spans(step[own], since[own], until[own])
 
 
-def other_thread(trace: Trace, source_map: SourceMap | None, steps: StepFacts) -> tuple[CodeLine, Spans] | None:
+def other_thread(run: RunFacts) -> tuple[CodeLine, Spans] | None:
     """Where another thread of the program runs Python, and when it was seen to in the steps; None where it hardly was."""
+    trace, source_map, steps = run.trace, run.results.source_map, run.steps
     if source_map is None or not len(steps):
         return None
     busy_ps, frame = sample_times(trace, source_map, "other")
@@ -355,10 +357,9 @@ class CalledWork:
         return int((self.ms > 0).sum())
 
 
-def called_work(
-    trace: Trace, source_map: SourceMap | None, steps: StepFacts, *, calls_only_hooks: bool
-) -> tuple[CalledWork, ...]:
+def called_work(run: RunFacts, *, calls_only_hooks: bool) -> tuple[CalledWork, ...]:
     """The user's functions beside the one that runs the steps, most time first; nothing where nobody sampled lines."""
+    trace, source_map, steps = run.trace, run.results.source_map, run.steps
     if source_map is None or not len(source_map.samples) or not len(steps):
         return ()
     time_ps, frame = sample_times(trace, source_map)
@@ -426,9 +427,10 @@ class EagerWork:
         return self.calls_per_step >= MIN_CALLS and self.share >= MIN_EAGER
 
 
-def eager_work(facts: Facts, entry: Int32, steps: StepFacts, work: OpWork) -> EagerWork:
-    """The eager work of steps; `entry` is for each event its step among the counted ones, -1 for none."""
-    trace, occurrences = facts.trace, facts.occurrences
+def eager_work(run: RunFacts) -> EagerWork:
+    """Whether the steps run op by op."""
+    trace, facts, entry, steps, work = run.trace, run.facts, run.entry, run.steps, run.work
+    occurrences = facts.occurrences
     is_call = by_ends(trace, lambda name, *_: calls_op(name))[trace.name_id]
     rows = np.flatnonzero(is_call & (entry >= 0) & ~within_data(trace))
     if not len(rows):
@@ -469,8 +471,9 @@ class TracedCalls:
     """For each step what it compiles in these calls, by its categories."""
 
 
-def traced_calls(trace: Trace, entry: Int32, steps: StepFacts) -> TracedCalls:
-    """The calls that traced; `entry` is for each event its step among `steps`, -1 for none."""
+def traced_calls(run: RunFacts) -> TracedCalls:
+    """The calls of the steps that traced a function."""
+    trace, entry, steps = run.trace, run.entry, run.steps
     rows = np.flatnonzero(tracing(trace).calls & (entry >= 0))
     names = tuple(trace.strings[i] for i in trace.name_id[rows].tolist())
     pieces = steps.wait_pieces[steps.wait_pieces["category"] == "compile"]
@@ -494,8 +497,9 @@ class Saves:
     """From the first op of each save until the end of its step."""
 
 
-def find_saves(trace: Trace, entry: Int32, steps: StepFacts) -> Saves:
-    """The steps that save; `entry` is for each event its step among `steps`, -1 for none."""
+def find_saves(run: RunFacts) -> Saves:
+    """The steps in which weights were saved."""
+    trace, entry, steps = run.trace, run.entry, run.steps
     n = len(steps)
     kind = by_ends(trace, lambda name, *_: _kind(name), np.int8)[trace.name_id]
     written = np.bincount(entry[(kind == 1) & (entry >= 0)], minlength=n) > 0
@@ -563,10 +567,11 @@ class StepCalls:
     """How many in a usual step."""
 
 
-def step_calls(trace: Trace, entry: Int32, n_steps: int) -> StepCalls:
-    """What Python calls in the steps; `entry` is for each event its step among the counted ones, -1 for none."""
+def step_calls(run: RunFacts) -> StepCalls:
+    """What Python calls in the steps."""
+    trace, n_steps = run.trace, len(run.steps)
     parent = trace.nesting.parent
-    entry = np.where(within_data(trace), np.int32(-1), entry)
+    entry = np.where(within_data(trace), np.int32(-1), run.entry)
     is_function = by_ends(trace, lambda name, *_: name.startswith(_FUNCTION))
     is_op = by_ends(trace, lambda name, *_: calls_op(name) and name != READS)
     ops = np.flatnonzero(is_op[trace.name_id] & (entry >= 0))
@@ -638,8 +643,9 @@ class CallGaps:
     """The calls until something of them runs."""
 
 
-def call_gaps(trace: Trace, entry: Int32, gap: PythonGap, steps: StepFacts) -> CallGaps:
-    """The part of gaps in calls; `entry` is for each event its step among the counted ones, -1 for none."""
+def call_gaps(run: RunFacts, gap: PythonGap) -> CallGaps:
+    """The part of gaps in calls."""
+    trace, entry, steps = run.trace, run.entry, run.steps
     calls = np.flatnonzero((trace.string_stat(_MODE) >= 0) & (entry >= 0))
     if not len(calls):
         none = np.empty(0, np.int64)

@@ -18,19 +18,7 @@ from ..places import FrameTable, frame_places
 from ..steps.owners import CATEGORIES
 from ..steps.spans import MIN_STEPS, SpanType, kinds_of, on_stream
 from ..steps.steps import fetches_in_a_loop
-from .causes import (
-    DeviceWaits,
-    InputWait,
-    OutsideWork,
-    ShuffleFill,
-    TracedOps,
-    device_waits,
-    input_wait,
-    new_iterators,
-    outside_work,
-    shuffle_fill_of,
-    traced_ops,
-)
+from .causes import device_waits, input_wait, iterator_spans, ops_of_graphs, outside_work, shuffle_fill_of
 from .claims import Claims
 from .computing import Computing
 from .facts import RunFacts, StepPart
@@ -38,11 +26,6 @@ from .python_work import (
     CalledWork,
     CallGaps,
     CodeLine,
-    EagerWork,
-    PythonGap,
-    Saves,
-    StepCalls,
-    TracedCalls,
     call_gaps,
     called_work,
     eager_work,
@@ -101,40 +84,17 @@ class Run(RunFacts):
         is_launch: Bool = rows.category == CATEGORIES.index("kernel_launch")
         return is_launch | ~rows.is_at_border
 
-    @cached_property
-    def computing(self) -> Computing:
-        """What computes in the averaged steps."""
-        return Computing(self)
-
-    @cached_property
-    def eager(self) -> EagerWork:
-        """Whether the steps run op by op."""
-        return eager_work(self.facts, self.entry, self.steps, self.work)
-
-    @cached_property
-    def traced(self) -> TracedCalls:
-        """Calls that traced a function within the steps."""
-        return traced_calls(self.trace, self.entry, self.steps)
-
-    @cached_property
-    def calls(self) -> StepCalls:
-        """What Python calls in the steps."""
-        return step_calls(self.trace, self.entry, len(self.steps))
-
-    @cached_property
-    def saves(self) -> Saves:
-        """Steps in which weights were saved."""
-        return find_saves(self.trace, self.entry, self.steps)
-
-    @cached_property
-    def wait(self) -> InputWait:
-        """Waiting for data."""
-        return input_wait(self)
-
-    @cached_property
-    def new_iterators(self) -> Spans:
-        """What iterators take that steps make themselves."""
-        return new_iterators(self)
+    computing = cached_property(Computing)
+    eager = cached_property(eager_work)
+    traced = cached_property(traced_calls)
+    calls = cached_property(step_calls)
+    saves = cached_property(find_saves)
+    wait = cached_property(input_wait)
+    new_iterators = cached_property(iterator_spans)
+    shuffle_fill = cached_property(shuffle_fill_of)
+    waits = cached_property(device_waits)
+    gap = cached_property(python_gap)
+    traced_ops = cached_property(ops_of_graphs)
 
     @cached_property
     def new_iterator_ms(self) -> Float64:
@@ -148,16 +108,6 @@ class Run(RunFacts):
         """Whether Keras makes a pipeline for most steps, as a call of `predict` for each batch does: they wait for that."""
         n_steps = len(self.steps)
         return self.is_keras_loop and n_steps >= MIN_STEPS and len(self.results.tf_data.pipelines) > n_steps / 2
-
-    @cached_property
-    def shuffle_fill(self) -> ShuffleFill | None:
-        """The shuffle whose filling the training waits for."""
-        return shuffle_fill_of(self)
-
-    @cached_property
-    def waits(self) -> DeviceWaits:
-        """What devices wait for between kernels and at the borders of steps."""
-        return device_waits(self)
 
     @cached_property
     def takes_several(self) -> bool:
@@ -175,19 +125,9 @@ class Run(RunFacts):
         return waited_ms > steps.ms("device_compute")
 
     @cached_property
-    def gap(self) -> PythonGap:
-        """The Python code between the computations of usual steps."""
-        return python_gap(self.trace, self.results.source_map, self.steps)
-
-    @cached_property
     def call_gaps(self) -> CallGaps:
-        """What of that lies in calls of functions, before anything of these runs."""
-        return call_gaps(self.trace, self.entry, self.gap, self.steps)
-
-    @cached_property
-    def traced_ops(self) -> TracedOps | None:
-        """The ops of the traced graphs; None without any."""
-        return traced_ops(self)
+        """What of long stretches of Python lies in calls of functions, before anything of these runs."""
+        return call_gaps(self, self.gap)
 
     @property
     def runs_eagerly(self) -> bool:
@@ -199,15 +139,12 @@ class Run(RunFacts):
     def other_thread(self) -> tuple[CodeLine, Spans] | None:
         """Where another thread of the program runs Python, and when, unless the steps wait for what it makes."""
         waits = any(line.waits_for_others for line in self.gap.lines)
-        return None if waits else other_thread(self.trace, self.results.source_map, self.steps)
+        return None if waits else other_thread(self)
 
     @cached_property
     def called_at_all(self) -> tuple[CalledWork, ...]:
         """What functions of the user's take of the steps beside computing, be it of a single one."""
-        source_map = self.results.source_map
-        return called_work(
-            self.trace, source_map, self.steps, calls_only_hooks=self.is_keras_loop and not self.runs_eagerly
-        )
+        return called_work(self, calls_only_hooks=self.is_keras_loop and not self.runs_eagerly)
 
     @property
     def called(self) -> tuple[CalledWork, ...]:
@@ -221,12 +158,12 @@ class Run(RunFacts):
         return total
 
     @cached_property
-    def outside(self) -> tuple[OutsideWork, ...]:
-        """What the user's functions do outside of training steps; of several hosts nobody knows whose lines were sampled."""
-        results = self.results
-        if results.steps.frame["host"].nunique() > 1:
-            return ()
-        return outside_work(self.trace, results.source_map, results.coverage, results.steps.frame, results.is_averaged)
+    def n_trained(self) -> int:
+        """How many steps are of a kind that averages are over, such as `train`."""
+        kinds = kinds_of(self.results.steps.frame["name"])
+        return int(np.isin(kinds, np.unique(kinds[self.results.is_averaged])).sum())
+
+    outside = cached_property(outside_work)
 
 
 def event_names(run: RunFacts, rows: Int64) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..card import MEDIUM_GAIN, Advice, Fix, Highlight, advise, one_line, rule, step_highlight
+from ..card import MEDIUM_GAIN, Advice, Fix, Highlight, one_line, rule, step_highlight
 from ..common import listed, number, percent, plural
 from ..hosts.workers import EXCHANGE, waiting_ms
 from ..steps.spans import MIN_STEPS
@@ -71,22 +71,18 @@ def straggler(run: Run) -> Iterator[Advice]:
         if part.ratio < MIN_SHARE:
             continue
         worst = group.to_dict("records")[0]
-        yield advise(
-            "straggler",
+        yield run.advise(
             _title(worst, hosts, str(category), part, len(workers.hosts)),
-            evidence={
-                **part.evidence,
-                "host": str(worst["host"]),
-                "category": str(category),
-                "excess_ms": float(worst["excess_ms"]),
-                "n_steps": int(worst["n_steps"]),
-                "n_aligned": int(worst["n_aligned"]),
-                "n_stragglers": len(hosts),
-                "n_hosts": len(workers.hosts),
-            },
-            fix=_fix(hosts, str(category)),
-            selection=_selection(run, str(worst["host"]), found["host"].tolist()),
-            gain_ratio=part.ratio,
+            part,
+            _fix(hosts, str(category)),
+            _selection(run, str(worst["host"]), found["host"].tolist()),
+            host=str(worst["host"]),
+            category=str(category),
+            excess_ms=float(worst["excess_ms"]),
+            n_steps=int(worst["n_steps"]),
+            n_aligned=int(worst["n_aligned"]),
+            n_stragglers=len(hosts),
+            n_hosts=len(workers.hosts),
         )
 
 
@@ -115,13 +111,13 @@ def host_communication(run: Run) -> Iterator[Advice]:
     rows = workers.frame[workers.frame["host"] == host]
     typical = rows.iloc[int(np.argsort(rows[f"{EXCHANGE}_ms"].to_numpy(), kind="stable")[(len(rows) - 1) // 2])]
     names = own[(own["kind"] == kind) & (own["type"] == name)]["name"].drop_duplicates()
-    yield advise(
-        "host_communication",
+    yield run.advise(
         f"Exchange with other hosts takes {exchange} in which nothing is computed, most of it {name}.",
-        evidence=exchange.evidence | {"n_hosts": n_hosts, "largest_exchange": name},
-        fix=_COLLECTIVE_FIX if kind == "collective" else _SERVER_FIX,
-        selection=_step_of(run, int(typical["own_step"]), op_names=tuple(names[:5]) if kind == "collective" else ()),
-        gain_ratio=exchange.ratio,
+        exchange,
+        _COLLECTIVE_FIX if kind == "collective" else _SERVER_FIX,
+        _step_of(run, int(typical["own_step"]), op_names=tuple(names[:5]) if kind == "collective" else ()),
+        n_hosts=n_hosts,
+        largest_exchange=name,
     )
 
 

@@ -234,6 +234,15 @@ def test_what_runs_around_ops_of_a_cpu_is_no_computing(python_ms: float, word: s
     assert verdict.limiter == "dispatch"
 
 
+def test_python_of_the_input_that_shares_the_interpreter_is_named() -> None:
+    ms = dict.fromkeys(STEP_CATEGORIES, 0.0) | {"host_compute": 1.0, "dispatch": 7.25}
+    said = judge(ms, 8.25, has_device=False, python_ms=5.0, locked_ms=6.0).sentence
+    assert said.startswith(
+        "Python-bound: Python and the runtime around ops take 7.25 of 8.25 ms a step (88 %); in 6.00 ms of these"
+    )
+    assert "Python of the input" not in judge(ms, 8.25, has_device=False, locked_ms=3.0).sentence
+
+
 _ON_CPU = ("input", "host_compute", "dispatch", "kernel_launch", "compile", "checkpoint", "device_collectives", "other")
 
 
