@@ -69,7 +69,7 @@ def test_a_step_that_asks_late_is_no_wait_of_its_own_and_gives_none_to_the_one_b
 ) -> None:
     iterator, found = Iterator(), Waits()
     told(monkeypatch, 5, 4.0, 7.0, 0.5, 4.0)  # the third step asks 3 ms late
-    rows, waited = found.find([row(i, iterator) for i in range(4)])
+    _rows, waited = found.find([row(i, iterator) for i in range(4)])
     assert ms(waited) == [1.0, 0.0, 2.5, 1.0]
     told(monkeypatch, 7, 4.0, 7.0, 0.5, 4.0, 9.0, 2.0)  # and the sixth, of which the next call hears
     _rows, waited = found.find([row(4, iterator), row(5, iterator)], is_last=True)
