@@ -13,7 +13,6 @@ from nbclient import NotebookClient
 from tests.notebook.committed import displayed, text_of, usage_error
 from tests.notebook.test_magics import SET_UP
 from tests.warm_process import run_python
-from tfprof_widgets.notebook import TfprofMagics, split_options
 
 pytestmark = pytest.mark.tensorflow
 
@@ -170,11 +169,3 @@ def test_a_comparison_that_fails_is_told_and_leaves_the_cell_and_its_profile(cel
 def test_a_cell_that_ran_nothing_to_compare_says_so(cells: dict[str, Any]) -> None:
     (data,) = displayed(cells["nothing"])
     assert "(a) -> " in data["text/plain"]
-
-
-def test_the_help_names_the_option() -> None:
-    assert "--compare NAME" in str(TfprofMagics.tfprofile.__doc__)
-
-
-def test_comparing_takes_a_value() -> None:
-    assert split_options("-o p --compare p f()") == (["-o", "p", "--compare", "p"], "f()")

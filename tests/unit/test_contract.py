@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import ipywidgets
-import pandas as pd
 import pytest
 
 import tfprof_widgets as tfprof
-from tfprof_widgets.analysis import InputPipeline, MemoryGrowth, MemoryProfile, Overview
-from tfprof_widgets.show import LinkModel
 
 VIEWS = """timeline memory_timeline op_table input_graph step_chart overview_panel kernel_table copy_table
     roofline_chart hlo_table layer_table source_view scope_icicle tree_view worker_chart dashboard"""
@@ -26,23 +22,6 @@ def prof(request: pytest.FixtureRequest, capture_of: Callable[[str], Path]) -> t
     return tfprof.load(capture_of(request.param))
 
 
-def within_01(ratios: pd.Series) -> bool:
-    return bool(ratios.dropna().between(0, 1 + 1e-9).all())
-
-
-def test_memory(prof: tfprof.Profile) -> None:
-    memory = prof.memory
-    assert tuple(memory.summary["allocator"]) == memory.allocators != ()
-    assert within_01(memory.summary["fragmentation_ratio"])
-    for allocator in memory.allocators:
-        timeline = memory.timeline(allocator)
-        assert set(timeline["event"]) <= {"allocation", "deallocation"}
-        assert timeline["time_ms"].is_monotonic_increasing
-        assert within_01(timeline["fragmentation_ratio"])
-    with pytest.raises(KeyError, match=memory.allocators[0]):
-        memory.timeline("no such allocator")
-
-
 def test_capture_facts_of_a_loaded_trace(prof: tfprof.Profile) -> None:
     assert prof.capture is None
     assert prof.cost is None
@@ -52,18 +31,6 @@ def test_capture_facts_of_a_loaded_trace(prof: tfprof.Profile) -> None:
 
 def test_the_link_starts_with_nothing_selected(prof: tfprof.Profile) -> None:
     assert (prof.link.time_range, prof.link.selection, prof.link.hover, prof.link.step) == ((), (), "", -1)
-
-
-def test_selecting_gives_tables_of_the_same_columns(prof: tfprof.Profile) -> None:
-    part = prof.select(step=0)
-    try:
-        assert list(part.ops.columns) == list(prof.ops.columns)
-        assert list(part.steps.columns) == list(prof.steps.columns)
-        assert list(part.events.columns) == list(prof.events.columns)
-        assert prof.link.step == 0
-        assert prof.link.time_range == part.time_range_ns
-    finally:
-        prof.select()
 
 
 def test_every_view_is_one_widget_on_the_one_link(prof: tfprof.Profile) -> None:
@@ -84,23 +51,6 @@ def test_out(prof: tfprof.Profile, tmp_path: Path) -> None:
 @pytest.mark.parametrize("function", [tfprof.profile, tfprof.ProfileCallback])
 def test_what_a_capture_takes(function: Callable[..., Any]) -> None:
     assert " ".join(inspect.signature(function).parameters) == ARGUMENTS
-
-
-def test_everything_public_is_documented_from_its_first_line_on() -> None:
-    undocumented = [name for name in tfprof.__all__ if not first_line(getattr(tfprof, name))]
-    for kind in (tfprof.Profile, MemoryProfile, MemoryGrowth, InputPipeline, Overview, LinkModel):
-        for name in dir(kind):
-            is_own = any(name in vars(base) for base in kind.__mro__ if base.__module__.startswith("tfprof_widgets"))
-            value = inspect.getattr_static(kind, name)
-            is_function = callable(value) or isinstance(value, (property, cached_property))
-            if is_own and is_function and not name.startswith("_") and not first_line(value):
-                undocumented.append(f"{kind.__name__}.{name}")
-    assert undocumented == []
-
-
-def first_line(thing: object) -> str:
-    """Of the docstring; it must be a sentence on its own line."""
-    return (inspect.getdoc(thing) or "").partition("\n")[0].strip()
 
 
 def test_a_step_is_selected_by_its_row_or_by_its_name(prof: tfprof.Profile) -> None:

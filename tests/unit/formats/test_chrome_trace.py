@@ -180,33 +180,6 @@ def test_the_old_timeline_of_tensorflow_has_ops_of_host_and_device(tmp_path: Pat
     assert any("1 of 1 tensors" in text and "no end" in text for text in prof.trace.warnings)
 
 
-def test_an_old_timeline_keeps_its_ops_beside_an_odd_event(tmp_path: Path) -> None:
-    name = {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/device:CPU:0 Compute"}}
-    op = {
-        "ph": "X",
-        "cat": "Op",
-        "pid": 1,
-        "tid": 0,
-        "ts": "5",
-        "dur": 7,
-        "name": "MatMul",
-        "args": {"name": "a", "op": "MatMul"},
-    }
-    file = tmp_path / "timeline-1.json"
-    file.write_text(json.dumps({"traceEvents": [name, op, None, {**op, "ts": ""}]}))
-    prof = tfprof.load(file)
-    assert prof.ops[["name", "total_time_us"]].values.tolist() == [["a", 7]]
-    left_out = (
-        "2 of 4 events were left out: no object (1), bad ts (1). The first is event 2: it is a NoneType, not an object."
-    )
-    assert f"{file}: {left_out}" in prof.trace.warnings
-    file.write_text(json.dumps({"traceEvents": [name, {**op, "ts": ""}]}))
-    with pytest.raises(
-        TraceError, match=r"none of its events can be shown; the first odd one is event 1: its ts is ''"
-    ):
-        tfprof.load(file)
-
-
 def test_an_old_timeline_beside_spans_of_others_keeps_the_ops_of_host_and_device(tmp_path: Path) -> None:
     processes = ["/job:localhost/device:CPU:0 Compute", "/gpu:1/stream:all Compute", "/device:CPU:1 Compute", "mine"]
     op = {"ph": "X", "cat": "Op", "tid": 0, "ts": 5, "dur": 7, "name": "MatMul"}

@@ -90,15 +90,6 @@ def test_costs_by_structure_have_the_time_of_the_whole_profile(
     assert prof.to_pprof(tmp_path / "costs.pb.gz", "scope").stat().st_size > 0
 
 
-def test_statistics_of_ops_have_the_rows_of_the_whole_profile(prof: tfprof.Profile, whole: tfprof.Profile) -> None:
-    for by in ("op", "type"):
-        pd.testing.assert_frame_equal(
-            prof.select().op_statistics(by=by, idle=True),
-            whole.select().op_statistics(by=by, idle=True),
-            check_exact=False,
-        )
-
-
 @pytest.mark.parametrize(
     "table",
     [

@@ -147,30 +147,6 @@ def test_names_tell_how_many_events_they_have(sent: Sent) -> None:
     }
 
 
-def test_totals_of_units_are_those_of_all_executions(sent: Sent) -> None:
-    got = sent.got
-    totals, occurrences = got.tables["unit_totals"], got.tables["occurrences"]
-    n_units = got.meta["n_units"]
-    total = np.bincount(occurrences["op"], weights=occurrences["duration_ps"], minlength=n_units)
-    np.testing.assert_allclose(total[totals["unit"]], totals["total_ps"], rtol=1e-12)
-    assert total.sum() == pytest.approx(totals["total_ps"].sum())
-    own = np.bincount(occurrences["op"], weights=occurrences["span_ps"], minlength=n_units)
-    inner = occurrences["parent"] >= 0
-    np.subtract.at(own, occurrences["op"][occurrences["parent"][inner]], occurrences["span_ps"][inner])
-    np.testing.assert_allclose(own[totals["unit"]], totals["self_ps"], atol=1)
-
-
-def test_idle_time_is_that_of_the_op_statistics(sent: Sent) -> None:
-    from tfprof_widgets.analysis import IDLE, aggregate_ops
-
-    results = sent.results
-    ops = aggregate_ops(results.occurrences, shares=results.op_shares, idle=True)
-    idle = ops[ops["type"] == IDLE].set_index("device")["total_self_time_us"]
-    host, device = sent.got.meta["idle_ps"]
-    assert host / 1e6 == pytest.approx(idle.get("Host", 0))
-    assert device / 1e6 == pytest.approx(idle.get("Device", 0))
-
-
 def test_an_empty_trace_has_a_payload_too() -> None:
     got: Received = receive(Payload(Analysis(trace(plane("/host:CPU")))))
     assert (got.n_events, got.meta["tiles"], got.meta["overview"]["verdict"] != "") == (0, 0, True)

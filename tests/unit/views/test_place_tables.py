@@ -10,7 +10,7 @@ import pytest
 
 from tests.builders import event, line, plane, session, space, trace
 from tests.unit.analysis.parity.vector_traces import gpu_host
-from tfprof_widgets.analysis import LINE_PHASES, PHASES, STEP_CATEGORIES, Analysis, SourceLines
+from tfprof_widgets.analysis import STEP_CATEGORIES, Analysis, SourceLines
 from tfprof_widgets.read import open_traces, read_xspace
 from tfprof_widgets.show import (
     Table,
@@ -48,43 +48,6 @@ def results(request: pytest.FixtureRequest) -> Analysis:
         return drawn()
     opened = open_traces(request.getfixturevalue("keras_xplane"))
     return Analysis(opened.trace, opened.source_map)
-
-
-def self_us(results: Analysis) -> np.ndarray:
-    """Self time of every framework op, in the order of their numbers."""
-    shares, occurrences = results.op_shares, results.occurrences
-    units = np.bincount(occurrences.op, weights=occurrences.self_ps, minlength=len(occurrences.name))
-    ps = np.bincount(shares.op, weights=units[shares.unit] * shares.ratio, minlength=len(shares.name))
-    return ps / 1e6
-
-
-def test_every_op_has_one_place_of_each_kind(results: Analysis) -> None:
-    table, n_ops = op_place_table(results, ALL), len(results.op_shares.name)
-    sizes = {
-        "layer": len(results.layers.entries),
-        "phase": len(PHASES),
-        "line": len(source_meta(results.source_lines)["source_lines"]),
-        "line_phase": len(LINE_PHASES),
-    }
-    assert table.n == n_ops
-    for name, size in sizes.items():
-        assert column(table, name).min() >= 0
-        assert column(table, name).max() < size
-
-
-def test_what_the_browser_adds_up_by_line_is_the_table_of_lines(results: Analysis) -> None:
-    table, entries = op_place_table(results, ALL), source_meta(results.source_lines)["source_lines"]
-    by_phase = np.zeros((len(entries), len(LINE_PHASES)))
-    np.add.at(by_phase, (column(table, "line"), column(table, "line_phase")), self_us(results))
-    frame = results.source_lines.frame.assign(function=lambda rows: rows["function"].fillna(""))
-    keys = ["line", "function", "bucket"]
-    expected = frame.groupby([*keys, "file"])[[f"{phase}_time_us" for phase in LINE_PHASES]].sum()
-    files = source_meta(results.source_lines)["source_files"]
-    for entry, sums in zip(entries, by_phase, strict=True):
-        path = files[entry["file"]]["file"] if entry["file"] >= 0 else ""
-        key = (*(entry[name] for name in keys), path)
-        told = expected.loc[key].to_numpy() if key in expected.index else np.zeros(len(LINE_PHASES))
-        np.testing.assert_allclose(sums, told, rtol=0, atol=1e-6)
 
 
 def lines(entries: list[tuple[str, int, str, str, str]], files: list[tuple[str, str, str]]) -> SourceLines:

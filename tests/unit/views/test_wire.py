@@ -225,26 +225,6 @@ def column(results: Analysis, name: str) -> np.ndarray:
     return np.asarray(values)
 
 
-def test_the_calls_of_an_execution_add_up_to_what_the_analysis_says_of_it(capture_of: Callable[[str], Path]) -> None:
-    results = Analysis(read_xspace(capture_of("keras_fit").read_bytes()))
-    pipeline = results.input_pipeline
-    root, owner, node = (column(results, name) for name in ("root", "pipeline", "node"))
-    duration, wait, start = (column(results, name) for name in ("duration_ps", "wait_ps", "start_ps"))
-    own = np.flatnonzero((root == np.arange(len(root))) & (owner == 0))
-    ranked = own[np.lexsort((start[own], -duration[own]))]
-    assert len(ranked) == len(pipeline.executions(0)) > 1
-    for rank in (0, len(ranked) - 1):
-        table = pipeline.execution(0, rank)
-        mine = root == ranked[rank]
-        place = table["id"].to_numpy() - pipeline.iterators.query("pipeline == 0")["id"].min()
-        n = int(node.max()) + 1
-        assert np.bincount(node[mine], minlength=n)[place].tolist() == table["calls"].tolist()
-        waited = np.bincount(node[mine], weights=wait[mine], minlength=n)[place] / 1e9
-        np.testing.assert_allclose(waited, table["wait_time_ms"])
-        # The waits of an execution are its latency: nothing is lost, nothing counts twice.
-        assert wait[mine].sum() == duration[ranked[rank]]
-
-
 def test_the_meta_object_has_the_verdict_and_the_category_and_work_of_each_input_op(
     capture_of: Callable[[str], Path],
 ) -> None:

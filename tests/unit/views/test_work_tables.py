@@ -17,7 +17,7 @@ from tests.packs import first_of, is_here, unpack
 from tests.structure_drawings import KINDS, drawn_graph, profile_of
 from tests.unit.analysis.roofline import test_roofline as roofline
 from tests.unit.analysis.roofline.test_roofline import BYTES, GEMM, GEMM_FLOPS, TF32, drawn
-from tfprof_widgets.analysis import FAMILIES, PHASES, Analysis, UserFiles, aggregate_ops
+from tfprof_widgets.analysis import FAMILIES, Analysis, UserFiles
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.show import Payload, TreeView, hlo_list, lists, structure_list
 
@@ -64,16 +64,11 @@ def travelled(results: Analysis) -> tuple[dict[str, Any], dict[str, Any]]:
     return got.meta, got.tables
 
 
-def test_runs_of_kernels_add_up_to_the_kernel_table(results: Analysis, travelled: tuple[Any, Any]) -> None:
-    meta, tables = travelled
-    frame, runs = results.kernels.frame, tables["kernel_runs"]
-    total = np.bincount(runs["kernel"], weights=runs["duration_ps"], minlength=len(frame))
-    assert (total / 1e6).tolist() == frame["total_time_us"].tolist()
-    assert [one["name"] for one in meta["kernels"]] == frame["name"].tolist()
-    assert EVIL in frame["name"].tolist()
-    first = meta["kernels"][0]
-    assert (first["op_name"], first["op_type"], first["grid_dim"]) == ("net/dense/MatMul", "MatMul", "2,1,1")
-    assert first["occupancy_pct"] is None, "JSON knows no infinity"
+def test_numbers_that_neither_json_nor_javascript_has_travel(travelled: tuple[Any, Any]) -> None:
+    meta, _ = travelled
+    assert EVIL in [one["name"] for one in meta["kernels"]]
+    assert meta["kernels"][0]["occupancy_pct"] is None, "JSON knows no infinity"
+    assert meta["hlo_ops"][0]["program_id"] == str(2**63 - 5), "more than a number of JavaScript holds"
 
 
 @pytest.mark.parametrize(("kind", "is_inferred"), [("function_loop", 1), ("function_loop_marked", 0)])
@@ -95,38 +90,6 @@ def test_kernels_are_coloured_by_their_name_or_else_by_their_op(travelled: tuple
     families = {one["name"]: FAMILIES[one["family"]] for one in travelled[0]["kernels"]}
     assert families["volta_sgemm"] == families[EVIL] == "conv"
     assert families["adam_kernel"] == "optim"
-
-
-def test_units_add_up_to_the_hlo_table(results: Analysis, travelled: tuple[Any, Any]) -> None:
-    meta, tables = travelled
-    frame, occurrences = results.hlo_ops.frame, tables["occurrences"]
-    row = tables["hlo_units"]["hlo"][occurrences["op"]]
-    total = np.bincount(row[row >= 0], weights=occurrences["duration_ps"][row >= 0], minlength=len(frame))
-    assert (total / 1e6).tolist() == frame["total_time_us"].tolist()
-    assert len(tables["hlo_units"]["hlo"]) == meta["n_units"]
-    assert [(one["name"], one["op_type"]) for one in meta["hlo_ops"]] == [("c", "Conv2D"), ("t", "Tanh")]
-    # More than a number of JavaScript holds.
-    assert meta["hlo_ops"][0]["program_id"] == str(2**63 - 5)
-
-
-def test_places_of_ops_add_up_to_the_layer_table(results: Analysis, travelled: tuple[Any, Any]) -> None:
-    meta, tables = travelled
-    frame, places = results.layers.frame, tables["op_places"]
-    assert len(places["layer"]) == meta["n_ops"]
-    ops = results.ops.set_index(["device", "name"])["total_self_time_us"]
-    found: dict[tuple[str, str, str], float] = {}
-    for op, name in enumerate(tables["ops"]["name"]):
-        side = "Device" if tables["ops"]["is_device"][op] else "Host"
-        key = (side, meta["layers"][places["layer"][op]]["layer"], PHASES[places["phase"][op]])
-        found[key] = found.get(key, 0) + ops.get((side, meta["names"][name]), 0)
-    want = {
-        (row["device"], row["layer"], phase): row[f"{phase}_time_us"]
-        for row in frame.to_dict("records")
-        for phase in PHASES
-        if row[f"{phase}_time_us"] > 0
-    }
-    assert {key: us for key, us in found.items() if us > 0} == pytest.approx(want)
-    assert sum(found.values()) == pytest.approx(results.ops["total_self_time_us"].sum())
 
 
 def test_rates_travel_for_the_ops_that_have_one(results: Analysis, travelled: tuple[Any, Any]) -> None:
@@ -188,25 +151,6 @@ def run(name: str, at: float, lasts: float) -> Any:
 def compiled_results() -> Analysis:
     events = [event("net/Relu:Relu", 0, 2), run("f", 3, 12), run("d", 16, 5), run("copy.9", 22, 1), run("f", 30, 6)]
     return Analysis(trace(metadata_plane({1: FUSIONS}), plane("/host:CPU", line("t", *events))))
-
-
-def shared(meta: dict[str, Any], tables: Any, self_ps: Any) -> dict[str, float]:
-    """What a browser adds up: self time of units, by share, under the names of framework ops."""
-    shares, total = tables["op_shares"], np.zeros(meta["n_ops"])
-    np.add.at(total, shares["op"], self_ps[shares["unit"]] * shares["ratio"])
-    return {meta["names"][name]: float(ps) for name, ps in zip(tables["ops"]["name"], total, strict=True)}
-
-
-def test_units_and_shares_give_the_browser_the_same_table_as_python(compiled_results: Analysis) -> None:
-    meta, tables = first_of(Payload(compiled_results))
-    units = np.bincount(
-        tables["occurrences"]["op"], weights=tables["occurrences"]["span_ps"], minlength=meta["n_units"]
-    )
-    ops = aggregate_ops(compiled_results.occurrences, shares=compiled_results.op_shares)
-    want = dict(zip(ops["name"], ops["total_self_time_us"] * 1e6, strict=True))
-    assert shared(meta, tables, units) == pytest.approx(want)
-    assert want == pytest.approx({"net/Relu": 2e6, "net/Mul": 12e6, "sgd/AssignSubVariableOp": 6e6, "net/MatMul": 6e6})
-    assert meta["n_units"] == 4
 
 
 def test_an_event_points_to_the_framework_op_it_is_most_of(compiled_results: Analysis) -> None:

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, trace
 from tests.unit.analysis.failure.failure_drawings import failure
@@ -106,19 +104,6 @@ def test_the_fullest_device_is_told_by_the_share_of_its_own_capacity_and_never_a
     ).fullest_device
     assert fullest is not None
     assert fullest[["allocator", "peak_bytes", "capacity_bytes"]].tolist() == ["GPU_0_bfc", 500, 1000]
-
-
-def test_live_set_follows_time_and_adds_up_to_the_bytes_in_use() -> None:
-    profile = memory(
-        take(1, 1, 100, 1100, bytes_reserved=7),
-        take(2, 2, 50, 1150, bytes_reserved=7),
-        give(3, 1, 100, 1050, bytes_reserved=7),
-    )
-    old = {"allocated before the capture": 1000, "stack": 7}
-    assert live_ops(profile, 0.0) == old
-    assert live_ops(profile, 0.001) == old | {"op1": 100}
-    assert live_ops(profile, 0.0025) == old | {"op1": 100, "op2": 50}
-    assert live_ops(profile, 9.0) == old | {"op2": 50}
 
 
 def test_snapshots_without_group_belong_to_the_step_after_the_last() -> None:
@@ -269,30 +254,6 @@ def test_levels_of_one_session_say_nothing_about_the_next() -> None:
     table = profile_of(merged, steps).steps(CPU)
     assert table["start_bytes"].tolist() == [0, 600]
     assert table["end_bytes"].tolist() == [100, 700]
-
-
-@given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 50), st.booleans()), min_size=1, max_size=60))
-def test_step_tables_agree_with_a_walk_over_the_timeline(moves: list[tuple[int, int, bool]]) -> None:
-    at, heap, live, events = 0, 100, [], []
-    for address, (gap, size, is_free) in enumerate(moves):
-        at += gap
-        if is_free and live:
-            freed, freed_size = live.pop()
-            heap -= freed_size
-            events.append(give(at, freed, freed_size, heap))
-        else:
-            heap += size
-            live.append((address, size))
-            events.append(take(at, address, size, heap))
-    profile = drawn(*events, n_steps=at // STEP_US + 1)
-    timeline, table = profile.timeline(CPU), profile.steps(CPU)
-    for row in table.to_dict("records"):
-        low, high = row["step"] * STEP_US / 1000, (row["step"] + 1) * STEP_US / 1000
-        inside = timeline[(timeline["time_ms"] >= low - 1e-9) & (timeline["time_ms"] < high - 1e-9)]
-        assert row["peak_bytes"] == max([row["start_bytes"], *inside["in_use_bytes"]])
-        assert row["end_bytes"] == [row["start_bytes"], *inside["in_use_bytes"]][-1]
-        assert row["n_allocations"] == (inside["event"] == "allocation").sum()
-    assert (table["start_bytes"].to_numpy()[1:] == table["end_bytes"].to_numpy()[:-1]).all()
 
 
 def test_a_negative_number_of_steps_is_refused() -> None:

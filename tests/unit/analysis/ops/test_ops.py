@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, space, trace
-from tests.unit.analysis.xprof_oracle import host_ops
 from tfprof_widgets.analysis import IDLE, Analysis, aggregate_ops, compute_tf_functions, only_waits, op_occurrences
 from tfprof_widgets.export import summarize
 from tfprof_widgets.read import read_xspace
@@ -27,19 +26,6 @@ def host(*events: Event) -> Trace:
 
 def random_host(events: list[tuple[int, int, str]]) -> Trace:
     return host(*(event(f"{name}:Op{name.upper()}", start, length) for start, length, name in events))
-
-
-@settings(max_examples=N_EXAMPLES)
-@given(EVENTS)
-def test_however_ops_overlap_each_instant_is_charged_once(events: list[tuple[int, int, str]]) -> None:
-    whole = random_host(events)
-    expected, idle = host_ops(whole, has_quirks=False)
-    frame = aggregate_ops(op_occurrences(whole), idle=True).set_index("name")
-    for name, op in expected.items():
-        assert frame.loc[name, "occurrences"] == op.occurrences
-        assert frame.loc[name, "total_time_us"] * 1e6 == op.total_ps
-        assert frame.loc[name, "total_self_time_us"] * 1e6 == op.self_ps
-    assert frame.loc[IDLE, "total_time_us"] * 1e6 == idle
 
 
 @settings(max_examples=N_EXAMPLES)
