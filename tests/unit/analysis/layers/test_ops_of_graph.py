@@ -218,6 +218,7 @@ def test_edges_in_a_circle_end() -> None:
 
 
 @pytest.mark.timeout(30)
+@pytest.mark.nightly
 def test_many_steps_in_one_scope_take_no_longer_each_than_few() -> None:
     graph: Graph = {"net/start/MatMul": ("MatMul", [], FORWARD)}
     state, gradient = "net/start/MatMul", "gradient_tape/net/end/ones"

@@ -194,8 +194,10 @@ N = 6000
 CALL_S = 0.02
 """Five steps or so are shown at a time."""
 
+every_seed = pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (1, 2))])
 
-@pytest.mark.parametrize("seed", range(3))
+
+@every_seed
 def test_an_input_that_becomes_slow_is_named_within_20_steps(seed: int) -> None:
     run = healthy(seed, N)
     run.wait[2000:] += 4 * run.rng.lognormal(0, 0.2, N - 2000)
@@ -221,7 +223,7 @@ def test_a_phase_that_is_much_slower_than_one_just_before_begins_where_it_begins
     assert found.first_step == 2000
 
 
-@pytest.mark.parametrize("at", [700, 3000])
+@pytest.mark.parametrize("at", [700, pytest.param(3000, marks=pytest.mark.nightly)])
 def test_slow_computing_is_named_and_no_other_cause(at: int) -> None:
     run = healthy(1, N)
     run.compute[at:] *= 1.5
@@ -460,7 +462,7 @@ def _very_slow(seed: int) -> Run:
     return healthy(seed, 600, ms=5000, sigma=0.2)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@every_seed
 @pytest.mark.parametrize(
     "draw",
     [
