@@ -190,10 +190,10 @@ def pytest(report: Report) -> None:
 def pytest_command(*arguments: str) -> list[str]:
     """A file goes to one process as a whole: its tests share a browser, a kernel or a training.
 
-    Files go in order, as those of a folder share a browser too; the longest ones are of the first folders. There is a process
-    more than processors: many tests wait for another program.
+    Files go in order, as those of a folder share a browser too; the longest ones are of the first folders. There are two
+    processes more than processors: many tests wait for another program.
     """
-    n_processes = min(MOST_PROCESSES, (os.cpu_count() or 1) + 1)
+    n_processes = min(MOST_PROCESSES, (os.cpu_count() or 1) + 2)
     processes = ["-n", str(n_processes), "--dist", "loadfile", "--no-loadscope-reorder"]
     return [sys.executable, "-m", "pytest", "-q", *processes, *arguments]
 

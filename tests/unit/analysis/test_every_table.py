@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pydoc
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -11,15 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import tfprof_widgets as tfprof
 from tests import layers
 from tests.builders import Event, Plane, U, aggregated, event, line, plane, session, space, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
 from tfprof_widgets.analysis import (
     TABLES,
     Analysis,
-    InputPipeline,
-    MemoryProfile,
     aggregate_ops,
     flow_table,
     read_tables,
@@ -296,15 +292,3 @@ def test_a_column_of_one_name_has_one_unit() -> None:
         for column in found.columns:
             units.setdefault(column.name, set()).add(column.unit)
     assert {name for name, known in units.items() if len(known) > 1} == set()
-
-
-def test_help_tells_every_column_of_a_table_with_its_type_unit_and_meaning() -> None:
-    for owner, name in (
-        *((tfprof.Profile, name) for name in ("events", "steps", "ops", "kernels", "layers", "hosts", "system")),
-        *((tfprof.ProfileDiff, f"diff(a, b).{name}") for name in ("ops", "memory")),
-        *((MemoryProfile, f"memory.{name}") for name in ("timeline", "peak", "unfreed")),
-        *((InputPipeline, f"input_pipeline.{name}") for name in ("iterators", "executions")),
-    ):
-        told = pydoc.render_doc(getattr(owner, name.rpartition(".")[2]))
-        assert all(f"{one.name} ({one.kind}" in told and one.meaning in told for one in TABLES[name].columns), name
-    assert "duration_ns (float, nanoseconds): how long it took" in pydoc.render_doc(tfprof.Profile.events)

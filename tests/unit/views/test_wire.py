@@ -27,7 +27,6 @@ from tfprof_widgets.show import (
     Table,
     TableCoder,
     compute_positions,
-    iterator_call_table,
     meta_of,
     pack_bytes,
 )
@@ -194,15 +193,6 @@ def test_steps_name_their_host(results: Analysis) -> None:
     assert hosts == results.steps.frame["host"].tolist()
 
 
-def test_totals_of_units_of_all_hosts_add_up_to_those_of_the_capture(results: Analysis) -> None:
-    payload = Payload(results)
-    of_hosts, of_all = section(payload, "host_totals"), section(payload, "unit_totals")
-    for column in ("total_ps", "self_ps"):
-        sums = np.bincount(of_hosts["unit"], weights=of_hosts[column])
-        np.testing.assert_array_equal(sums[of_all["unit"]], of_all[column])
-    assert set(of_hosts["host"].tolist()) == {0, 1}
-
-
 def test_one_host_has_no_totals_host_by_host() -> None:
     content = space(session(), plane("/host:CPU", line("main", event("net/op:MatMul", 0, 5))), hostnames=["a"])
     payload = Payload(Analysis(read_xspace(content)))
@@ -218,11 +208,6 @@ def test_hundreds_of_hosts_fit_the_first_pack_and_parts(tmp_path: Path) -> None:
     assert sum(map(len, payload.first.values())) <= MAX_BYTES
     assert len(meta(payload)["hosts"]) == N_MANY
     assert all(len(payload.part(key)) <= 4 * 2**20 for key in payload.keys)
-
-
-def column(results: Analysis, name: str) -> np.ndarray:
-    values, _ = iterator_call_table(results, slice(None)).columns[name]
-    return np.asarray(values)
 
 
 def test_the_meta_object_has_the_verdict_and_the_category_and_work_of_each_input_op(

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import tfprof_widgets as tfprof
@@ -16,7 +15,7 @@ from tests.hlo_drawings import computation, instruction, metadata_plane, module
 from tests.packs import first_of, is_here, unpack
 from tests.structure_drawings import KINDS, drawn_graph, profile_of
 from tests.unit.analysis.roofline import test_roofline as roofline
-from tests.unit.analysis.roofline.test_roofline import BYTES, GEMM, GEMM_FLOPS, TF32, drawn
+from tests.unit.analysis.roofline.test_roofline import GEMM, drawn
 from tfprof_widgets.analysis import FAMILIES, Analysis, UserFiles
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.show import Payload, TreeView, hlo_list, lists, structure_list
@@ -90,16 +89,6 @@ def test_kernels_are_coloured_by_their_name_or_else_by_their_op(travelled: tuple
     families = {one["name"]: FAMILIES[one["family"]] for one in travelled[0]["kernels"]}
     assert families["volta_sgemm"] == families[EVIL] == "conv"
     assert families["adam_kernel"] == "optim"
-
-
-def test_rates_travel_for_the_ops_that_have_one(results: Analysis, travelled: tuple[Any, Any]) -> None:
-    meta, tables = travelled
-    rates = tables["op_rates"]
-    known = results.ops.set_index(["device", "name"])
-    for op, name in enumerate(tables["ops"]["name"]):
-        row = known.loc[("Device" if tables["ops"]["is_device"][op] else "Host", meta["names"][name])]
-        for rate in ("flop_rate_gflops", "memory_bandwidth_gibps", "tensor_core_ratio"):
-            np.testing.assert_equal(rates[rate][op], row[rate])
 
 
 def test_a_capture_without_gpu_and_compiler_sends_no_such_table() -> None:
@@ -205,23 +194,6 @@ def test_whose_line_an_hlo_op_is_travels_as_the_capture_knew_it(
     compiled_results.hlo_ops.frame["source"] = "/home/me/site-packages-demo/net.py:7"
     told = hlo_list(compiled_results, UserFiles({}, (root,)), slice(None))
     assert {one["is_users"] for one in told} == {is_users}
-
-
-def test_ops_travel_with_what_their_rates_are_made_of() -> None:
-    results = drawn(
-        roofline.compiled("gemm", 0, 10, GEMM), roofline.compiled("gemm", 20, 12, GEMM), roofline.compiled("sum", 40, 8)
-    )
-    (found,) = receive(Payload(results)).meta["roofline"]
-    ops = found["ops"]
-    assert ops["name"] == ["gemm", "sum"]
-    assert ops["time_us"] == [22, 8]
-    assert ops["flops"] == [2 * GEMM_FLOPS, 1e6]
-    assert (ops["occurrences"], ops["parts"]) == ([2, 1], [2, 1])
-    assert [found["kinds"][kind]["text"] for kind in ops["kind"]] == ["TF32 Tensor Core", "32-bit vector"]
-    assert ops["peak"][0] == pytest.approx(TF32)
-    assert [results.op_shares.name[op] for op in ops["op"]] == ["net/dense/MatMul", "net/add/AddV2"]
-    assert found["bytes_per_s"] == BYTES
-    assert (found["n_ops"], found["step_mfu"]) == (2, [None] * len(results.steps.frame))
 
 
 def test_the_longest_ops_travel_and_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
