@@ -87,3 +87,14 @@ def test_axe_finds_nothing_serious_in_any_mode_of_the_timeline(views: LinkedView
         views.page.wait_for_timeout(200)
         assert views.page.evaluate(AUDIT, '[data-tfprof="timeline"]') == [], name
     views.page.keyboard.press("Escape")
+
+
+def test_colours_that_mean_something_stay_where_the_reader_forces_colours(browser: Browser, tmp_path: Path) -> None:
+    prof = tfprof.load(write_run(tmp_path / "run", PLAIN))
+    with browser.new_context(forced_colors="active") as context:
+        page = context.new_page()
+        page.goto(prof.to_html(tmp_path / "page.html").as_uri())
+        page.locator('[data-tfprof="timeline"] canvas').first.wait_for()
+        swatches = page.locator(".tfp-breakdown .sw")
+        colors = swatches.evaluate_all("all => all.map((one) => getComputedStyle(one).backgroundColor)")
+        assert len(set(colors)) == len(colors) > 3

@@ -1,6 +1,6 @@
-/** Pages without a kernel, by nbconvert (whose manager comes from a network: no view may depend on it) or exported. */
+/** Which views a page draws, and what stands for a view in the output of a cell until it is drawn. */
 
-import { atEnd, loader, makeHost, modelId, notePage, ofPage, type Places, reasonOf, type SavedModels } from "./widget";
+import { atEnd, modelId, notePage, ofPage } from "./widget";
 
 interface Drawn {
   readonly view: string;
@@ -26,20 +26,6 @@ function whenDrawn(view: string, then: () => void): void {
   };
   globalThis.addEventListener(EVENT, look);
   look();
-}
-
-/** Draws widgets, each in its place. */
-export async function drawSavedWidgets(models: SavedModels, places: Places): Promise<void> {
-  const host = makeHost(models, loader);
-  const draw = async ([id, el]: Places[number]) => {
-    try {
-      await (await host.getWidget(id)).render({ el });
-    } catch (error) {
-      el.setAttribute("role", "alert");
-      el.textContent = `This view could not be drawn: ${reasonOf(error)}`;
-    }
-  };
-  await Promise.all(places.map(draw));
 }
 
 /** So long nothing is shown: most widgets are there by then. */
