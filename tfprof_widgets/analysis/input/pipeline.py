@@ -13,13 +13,8 @@ from ...trace.trace import Trace
 from ..common import PS_PER_US, number, plural, sum_by, typed_table
 from ..tables import TableProperty, table
 from .iterators import (
-    ADVANCED_READ,
-    DEMANDED_READ,
-    ENQUEUE,
     EXECUTIONS,
-    PREPROCESSING,
     SLOW_CALL_PS,
-    UNCLASSIFIED,
     enqueue_times,
     input_categories,
     input_ops,
@@ -136,15 +131,6 @@ OTHER_RATIO = 0.03
 """From this share of unattributed step time on, a small input share is no proof. Source: semantics 5.1."""
 
 
-def _time_in(category: str, told: str) -> property:
-    """The time of a category of the input, all host threads, with its docstring."""
-
-    def read(pipeline: InputPipeline) -> float:
-        return float(pipeline.categories.loc[pipeline.categories["category"] == category, "time_ms"].iloc[0])
-
-    return property(read, doc=told)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class InputPipeline:
     """What the input of the training costs, and what to change: what `Profile.input_pipeline` gives. Tables are empty
@@ -223,21 +209,6 @@ class InputPipeline:
             'Root'
         """
         return self.tf_data.execution(pipeline, rank)
-
-    enqueue_ms = _time_in(
-        ENQUEUE, "Time that the CPU spent handing data to a device, in ms, over all threads and the whole capture."
-    )
-    read_on_demand_ms = _time_in(
-        DEMANDED_READ, "Time spent reading files when somebody already waited, in ms; likewise."
-    )
-    read_in_advance_ms = _time_in(
-        ADVANCED_READ,
-        "Time spent reading files ahead, by a prefetch, an interleave or a parallel map, in ms; likewise.",
-    )
-    preprocessing_ms = _time_in(
-        PREPROCESSING, "Time spent in everything between reading and handing over, in ms; likewise."
-    )
-    unclassified_ms = _time_in(UNCLASSIFIED, "Time of the input that is none of these, in ms; likewise.")
 
 
 def compute_input_pipeline(

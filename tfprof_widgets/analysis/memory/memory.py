@@ -587,8 +587,8 @@ _NOTHING = {"allocator": "", "before_capture_bytes": 0, "stack_bytes": 0}
 class ReducedMemory(MemoryTables):
     """The memory of all hosts of a reduced profile (not `Profile.has_events`): what `Profile.memory` gives there.
 
-    It has `summary`, `peak`, `held_at_peak` and `growth` of a `MemoryProfile`. What needs every allocation (`timeline`,
-    `live`, `lifetimes`, `steps`, `unfreed`) raises a `TfProfError` that says which host to open in full.
+    It has `summary`, `peak`, `held_at_peak` and `growth` of a `MemoryProfile`, which take and raise the same. What needs every
+    allocation (`timeline`, `live`, `lifetimes`, `steps`, `unfreed`) raises a `TfProfError` that says which host to open in full.
     """
 
     place: pd.DataFrame
@@ -601,39 +601,18 @@ class ReducedMemory(MemoryTables):
         n_hosts = self.place["host"].nunique()
         return f"ReducedMemory({plural(len(self.allocators), 'allocator')} of {plural(n_hosts, 'host')})"
 
+    @PEAK.given_by
     def peak(self, allocator: str | None = None) -> pd.DataFrame:
-        """Who held the memory at the peak, in the columns of `MemoryProfile.peak`; of many rows the largest, and one of
-        the others.
-
-        Args:
-            allocator: one of `allocators`; without one `main_allocator`.
-
-        Raises:
-            KeyError: there is no such allocator.
-        """
+        """Who held the memory at the peak; of many rows the largest, and one of the others."""
         return self._rows(self.peaks, allocator)
 
+    @HELD_AT_PEAK.given_by
     def held_at_peak(self, allocator: str | None = None) -> pd.DataFrame:
-        """Who really held the memory at the peak, in the columns of `peak`; of many rows the largest, and one of the
-        others.
-
-        Args:
-            allocator: one of `allocators`; without one `main_allocator`.
-
-        Raises:
-            KeyError: there is no such allocator.
-        """
+        """Who really held the memory at the peak, likewise."""
         return self._rows(self.held, allocator)
 
     def growth(self, allocator: str) -> MemoryGrowth:
-        """Whether the memory in use at the end of steps keeps growing, as a `MemoryGrowth`.
-
-        Args:
-            allocator: one of `allocators`.
-
-        Raises:
-            KeyError: there is no such allocator.
-        """
+        """Whether the memory in use at the end of steps keeps growing."""
         return MemoryGrowth(*self._place(allocator)[_GROWTH].to_dict().values())
 
     def __getattr__(self, name: str) -> Callable[..., NoReturn]:
