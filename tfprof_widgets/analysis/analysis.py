@@ -37,7 +37,6 @@ class Analysis(Facts):
 
     @cached_property
     def overview(self) -> Overview:
-        """Step time, verdict, environment."""
         from .overview import compute_overview
 
         return compute_overview(self, advice=_advice_of(self), failure=self.memory_failure)
@@ -68,14 +67,12 @@ class Analysis(Facts):
 
     @cached_property
     def variables(self) -> pd.DataFrame:
-        """The variables of the program."""
         from .graph.op_graph import compute_variables
 
         return compute_variables(self)
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
-        """What to change, in the order of `ranked`."""
         return self._found_advice[0].advice
 
     @property

@@ -138,7 +138,6 @@ class Facts:
 
     @cached_property
     def environment(self) -> Environment:
-        """Where it was recorded: hosts, devices, cores."""
         found = compute_environment(self.trace, self.noted)
         if self.summed is None:
             return replace(found, unrecorded=self.unrecorded)
@@ -174,7 +173,6 @@ class Facts:
 
     @cached_property
     def merged_steps(self) -> MergedSteps:
-        """The steps of summed hosts, and which of them are of each."""
         return merge_steps(self.of_hosts.every["steps"])
 
     @property
@@ -205,7 +203,6 @@ class Facts:
 
     @cached_property
     def step_frame(self) -> pd.DataFrame:
-        """The `steps` table as a user sees it."""
         return self.steps.frame[list(TABLES["steps"].names)]
 
     @cached_property
@@ -250,14 +247,12 @@ class Facts:
 
     @cached_property
     def workers(self) -> Workers:
-        """Steps of each host, side by side."""
         from .hosts.workers import compute_workers
 
         return compute_workers(self.steps, self.host_facts, lambda: self.communication)
 
     @cached_property
     def stragglers(self) -> pd.DataFrame:
-        """Hosts that hold the others up."""
         from .hosts.workers import compute_stragglers
 
         return compute_stragglers(self.workers)
@@ -308,7 +303,6 @@ class Facts:
 
     @cached_property
     def launches(self) -> Launches:
-        """Each device event with the host's call that enqueued it."""
         return compute_launches(self.trace)
 
     @cached_property
@@ -341,7 +335,6 @@ class Facts:
 
     @one_host("single executions")
     def occurrences(self) -> Occurrences:
-        """Every execution of every op."""
         return op_occurrences(
             self.trace,
             grouping=self._traced_steps.grouping,
@@ -380,7 +373,6 @@ class Facts:
 
     @cached_property
     def travelling_units(self) -> TravellingUnits:
-        """What of the units travels to where hosts are summed up."""
         return travelling_units(self.occurrences, self.op_shares)
 
     @merged(lambda facts: facts._merged_ops.is_input)
@@ -397,7 +389,6 @@ class Facts:
 
     @merged(lambda facts: sums_of_units(facts._merged_ops.sums, facts.op_shares))
     def op_sums(self) -> OpSums:
-        """What each framework op sums up to over the whole capture."""
         return op_sums(self.occurrences, self.op_shares)
 
     @merged(lambda facts: facts._merged_ops.of_hosts(facts.summed.numbers(hosts_of(facts.trace))))
@@ -422,7 +413,6 @@ class Facts:
 
     @merged(lambda facts: facts.summed.sums)
     def idle_times(self) -> Mapping[str, int]:
-        """See `idle_times`; of all hosts."""
         from .idle import idle_times
 
         return idle_times(self.trace, self.occurrences)
@@ -476,7 +466,6 @@ class Facts:
 
     @cached_property
     def op_scopes(self) -> OpScopes:
-        """Name scope and role of each framework op."""
         from .layers.ops_of_graph import compute_op_scopes
 
         return compute_op_scopes(
@@ -485,7 +474,6 @@ class Facts:
 
     @cached_property
     def layers(self) -> Layers:
-        """Time and memory by Keras layer."""
         from .layers.layers import compute_layers
 
         return compute_layers(
@@ -536,7 +524,6 @@ class Facts:
 
     @merged_as_declared("kernels")
     def kernels(self) -> Kernels:
-        """Code that ran on device streams."""
         from .ops.kernels import compute_kernels
 
         return compute_kernels(self.trace, self.occurrences, self.op_shares, self.kernel_units)
@@ -571,7 +558,6 @@ class Facts:
 
     @merged_as_declared("idle")
     def idle(self) -> pd.DataFrame:
-        """Gaps in the work of devices, and what they waited for."""
         from .idle import compute_idle
 
         return compute_idle(self.trace, self.steps, self.op_shares, self.event_op, self.layers)
@@ -585,7 +571,6 @@ class Facts:
 
     @merged_as_declared("kernel_launches")
     def kernel_launches(self) -> pd.DataFrame:
-        """How kernels were launched."""
         from .idle import compute_kernel_launches
 
         return compute_kernel_launches(self.trace, self.kernels)
@@ -645,7 +630,6 @@ class Facts:
 
     @merged(lambda facts: (facts.summed.sums["enqueue_busy_ps"], facts.summed.sums["enqueue_period_ps"]))
     def enqueue_ps(self) -> tuple[int, int]:
-        """See `enqueue_times`; of all hosts."""
         from .input.iterators import enqueue_times
 
         return enqueue_times(self.trace)

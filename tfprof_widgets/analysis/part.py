@@ -43,7 +43,6 @@ class Part(Facts):
 
     @classmethod
     def of(cls, whole: Facts, *range_ps: int, host: str = "") -> Part:
-        """The part of a run in a time range, on a host, or both."""
         low_ps, high_ps = range_ps or (-_FOREVER_PS, _FOREVER_PS)
         of_run = {one.name: getattr(whole, one.name) for one in fields(Facts)}
         return cls(**of_run, whole=whole, low_ps=low_ps, high_ps=high_ps, host=host)
@@ -59,13 +58,11 @@ class Part(Facts):
 
     @cached_property
     def _on_host(self) -> Bool:
-        """For each line of the trace whether it counts."""
         planes = self.trace.planes
         return np.array([self.host in ("", planes[line.plane].host) for line in self.trace.lines], np.bool_)
 
     @cached_property
     def occurrences(self) -> Occurrences:
-        """Every execution on the host, cut to the range."""
         found = self.whole.occurrences
         return (found.on_lines(self._on_host) if self.host else found).within(self.low_ps, self.high_ps)
 
@@ -79,7 +76,6 @@ class Part(Facts):
 
     @cached_property
     def kernels(self) -> Kernels:
-        """Code that ran on device streams."""
         return self.whole.kernels.within(self.trace, self.low_ps, self.high_ps, self._on_host)
 
     @cached_property

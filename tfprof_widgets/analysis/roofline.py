@@ -369,7 +369,6 @@ def compute_roofline(
 
 
 def _sums(work: pd.DataFrame, key: npt.NDArray[np.integer]) -> pd.DataFrame:
-    """Work by key, those with key -1 left out; the index is the key."""
     is_in = key >= 0
     code = key[is_in]
     rows = np.flatnonzero(np.bincount(code))

@@ -489,7 +489,6 @@ def _entries(places: list[Place], source_map: SourceMap) -> pd.DataFrame:
 
 
 def _codes(files: list[str], lines: list[int], source_map: SourceMap) -> list[str]:
-    """The text of each line without its indentation, "" where it is not known."""
     known = source_map.files
     texts = {file: text.split("\n") for file, text in zip(known["file"], known["text"], strict=True)}
     found = []

@@ -290,7 +290,6 @@ class HostSums:
         return [one.host for one in self.summaries]
 
     def numbers(self, hosts: Sequence[str]) -> Int64:
-        """For each summary the row of its host among all."""
         number = {name: i for i, name in enumerate(hosts)}
         of_first = [one.trace.planes[0].host if one.trace.planes else "" for one in self.summaries]
         return np.array([number.get(name, 0) for name in of_first], np.int64)

@@ -23,7 +23,6 @@ __all__ = ["kernels", "left_out", "memory", "summarize_host", "tf_data", "worker
 
 
 def summarize_host(results: Facts, *, path: str = "") -> HostSummary:
-    """Reduce the results of one host's file."""
     trace, (pieces, n_pieces) = results.trace, outlined_pieces(results.steps)
     packed = {name: declared.packed(results) for name, declared in TRAVELLING.items()}
     return HostSummary(

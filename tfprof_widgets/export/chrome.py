@@ -171,7 +171,6 @@ def chrome_trace_in_pieces(
 
 
 def _names(trace: Trace) -> list[str]:
-    """Names and order of processes and threads."""
     several_hosts = len({plane.host for plane in trace.planes}) > 1
     texts = []
     for i, plane in enumerate(trace.planes):

@@ -258,7 +258,6 @@ def file_name(path: object) -> str:
 
 
 def share(ratio: float) -> str:
-    """A share in percent, to three digits."""
     return "unknown" if math.isnan(ratio) else f"{number(ratio * 100)} %"
 
 
@@ -635,7 +634,6 @@ def _missing(subject: Subject) -> Iterator[str]:
 
 
 def environment_section(subject: Subject, room: Room) -> str:
-    """The machine and versions of the run, where recorded."""
     environment = subject.results.overview.environment
     noted = subject.results.sources.facts if subject.results.sources is not None else None
     facts = {} if noted is None else dict(zip(noted["name"], noted["value"], strict=True))

@@ -133,7 +133,6 @@ def make_tree_options(**options: Any) -> TreeOptions:
 
 
 def check_view(view: str, views: Sequence[str] = VIEWS) -> None:
-    """Raise a ValueError unless `view` is one of those that there are."""
     if view not in views:
         raise ValueError(f"{view!r} is no view of a tree{_hint(view, views)} The views: {', '.join(views)}.")
 

@@ -89,7 +89,6 @@ def is_accelerator(plane: Plane) -> bool:
 
 
 def compute_environment(trace: Trace, facts: Mapping[str, str] | None = None) -> Environment:
-    """Describe hosts and devices of a trace."""
     known = facts or {}
     devices = [plane for plane in trace.planes if is_accelerator(plane)]
     used = np.flatnonzero(np.diff(trace.line_offsets))
@@ -242,7 +241,6 @@ def not_training(facts: Sequence[HostFacts]) -> frozenset[str]:
 
 
 def _served(trace: Trace, of_plane: Int64, n_hosts: int) -> Bool:
-    """For each host whether another task sent it work."""
     found = np.zeros(n_hosts, np.bool_)
     if SERVED_CALL in trace.string_ids:
         found[of_plane[trace.plane_id[trace.names_matching([SERVED_CALL])]]] = True
@@ -281,7 +279,6 @@ def _tasks(trace: Trace, of_plane: Int64, hosts: tuple[str, ...]) -> list[str]:
 
 
 def host_table(facts: Sequence[HostFacts], frame: pd.DataFrame, paths: Sequence[str] = ()) -> pd.DataFrame:
-    """Put the facts on each host side by side."""
     times: dict[str, list[float]] = {one.host: [] for one in facts}
     for host, ms in zip(frame["host"].tolist(), frame["step_time_ms"].tolist(), strict=True):
         times.setdefault(host, []).append(ms)

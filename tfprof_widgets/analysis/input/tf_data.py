@@ -640,7 +640,6 @@ class ReducedTfData(Pipelines):
 
 
 def _most_used(tf_data: TfData) -> pd.DataFrame:
-    """The pipelines that travel."""
     time = -tf_data.pipelines["total_time_ms"].to_numpy()
     return tf_data.pipelines.iloc[np.sort(np.argsort(time, kind="stable")[: MOST.pipelines])]
 

@@ -332,7 +332,6 @@ def _texts(ids: npt.NDArray[np.integer], texts: Sequence[str] | Mapping[int, str
 
 
 def _launch_ranks(launches: Sequence[Launch]) -> Int64:
-    """The place of each launch among those that differ in more than their occupancy."""
     numbers = np.array([(*one.grid, *one.block, *one[2:5]) for one in launches], np.int64).reshape(-1, 9)
     return np.unique(numbers, axis=0, return_inverse=True)[1].reshape(-1)
 
@@ -375,7 +374,6 @@ def _order(kinds: KernelKinds, unit: Texts) -> Int64:
 
 
 def _ranks(texts: Texts) -> Int64:
-    """The place of each text among the distinct ones."""
     rank = np.empty(len(texts.distinct), np.int64)
     rank[sorted(range(len(rank)), key=texts.distinct.__getitem__)] = np.arange(len(rank))
     return rank[texts.code]

@@ -108,7 +108,6 @@ class OpSums:
 
     @cached_property
     def unit_us(self) -> Float64:
-        """Kernel time by `ComputeUnit`, shape (ops, `N_UNITS`)."""
         return self.unit_ns * PS_PER_NS / PS_PER_US
 
 
@@ -337,7 +336,6 @@ class UnitSums:
         return OpSums(is_device, count, count.astype(np.float64), total, own, nothing)
 
     def by_unit(self, n_units: int) -> tuple[Int64, Int64, Int64]:
-        """Executions, time and time of its own of each unit, on all hosts."""
         count, total, own = (sum_by(self.unit, values, n_units) for values in (self.count, self.total_ps, self.self_ps))
         return count, total, own
 
@@ -440,7 +438,6 @@ class TravellingUnits:
 
     @property
     def n_ordinary(self) -> int:
-        """How many ordinary ops the summary has."""
         return len(self.ordinary) + len(self.others)
 
 

@@ -197,7 +197,6 @@ def _read_details(text: str) -> _Details:
 
 
 def _texts(trace: Trace, key: str, rows: Int64) -> list[str]:
-    """A text of each of the events, "" for none."""
     return [trace.strings[text] if text >= 0 else "" for text in trace.string_stat(key)[rows].tolist()]
 
 
@@ -469,7 +468,6 @@ def _shortened(text: str) -> str:
 
 
 def n_shortened(texts: Iterable[str]) -> int:
-    """How many of the texts that travelled are cut."""
     return sum(len(text) > MOST.expression for text in texts)
 
 

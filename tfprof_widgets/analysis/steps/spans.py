@@ -598,7 +598,6 @@ def members(grouping: Grouping, chosen: Int64) -> Int32:
 
 
 def device_events(trace: Trace, types: UInt8) -> Int64:
-    """What ran on streams of devices; rows of the trace."""
     return np.flatnonzero(on_stream(trace) & (types != SpanType.NONE) & (trace.duration_ps > 0))
 
 

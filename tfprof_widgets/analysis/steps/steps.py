@@ -227,7 +227,6 @@ def device_spans(trace: Trace, types: UInt8, table: StepTable) -> tuple[Int64, I
 
 
 def _without_overlap(table: StepTable) -> Bool:
-    """For each step whether no two steps of its session overlap."""
     order = np.lexsort((table.start_ps, table.session))
     session, reach = table.session[order], table.end_ps[order]
     crossing = (session[1:] == session[:-1]) & (table.start_ps[order][1:] < reach[:-1])
@@ -736,7 +735,6 @@ class MergedSteps:
 
 
 def merge_steps(steps: pd.DataFrame) -> MergedSteps:
-    """Put the steps of the stack together."""
     order = np.lexsort((steps["session"], steps["start_ps"]))
     row = np.empty(len(order), np.int64)
     row[order] = np.arange(len(order))

@@ -305,7 +305,6 @@ def _extents(
 
 
 def _texts(trace: Trace, key: str, metadata: Int64) -> tuple[str, ...]:
-    """The text of a stat of metadata rows, empty where they have none."""
     rows, owners = _stat_rows(trace, key)
     is_text = trace.metadata_stat_kind[rows] == StatKind.STRING
     column = np.full(len(trace.display_name_id), -1, np.int64)

@@ -298,7 +298,6 @@ class HloGraphs:
         return computation, outside
 
     def _sources(self, row: int, most: int) -> list[int]:
-        """An instruction and what it is made from, the nearest first."""
         found = {row: None}
         edge = [row]
         while edge and len(found) < most:
@@ -398,7 +397,6 @@ class Neighbours:
         return found
 
     def _sources(self, row: int) -> list[int]:
-        """Instructions whose result one reads; of a fusion its root."""
         modules = self._modules
         found = []
         for one in modules.operands(row):
