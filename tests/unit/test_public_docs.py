@@ -264,7 +264,12 @@ def test_tables_tell_each_column(capture_of: Callable[[str], Path]) -> None:
     tables |= {"recover": tfprof.recover(), "Profile.hlo_graph": prof.hlo_graph(prof.hlo_ops["name"].iloc[0])}
     tables["Scaling.frame"] = tfprof.scaling([prof, prof]).frame
     assert len(tables) > 45
-    texts = {told.name: told.text for told in surface()}
+    texts = {
+        told.name: "\n".join(
+            [told.text, *(TABLES[one].docstring for one in re.findall(r"table `([\w.]+)`", told.text))]
+        )
+        for told in surface()
+    }
     per_device = r"(c|g)pu\d+_"  # as many as the machine has
     for name, table in tables.items():
         columns = [column for column in table.columns if not re.match(per_device, column)]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 import numpy as np
-import pandas as pd
 
 from ..errors import TraceError
 from .facts import Facts
@@ -64,12 +63,6 @@ class Analysis(Facts):
         from .graph.op_graph import compute_op_graph
 
         return compute_op_graph(self) if self.stored_graph is None else self.stored_graph
-
-    @cached_property
-    def variables(self) -> pd.DataFrame:
-        from .graph.op_graph import compute_variables
-
-        return compute_variables(self)
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:

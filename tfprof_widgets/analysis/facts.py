@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..trace.capture_facts import TORCH_TRACE, Failure, framework_of_keras, know
 from ..trace.op_graph import OpGraph
 from ..trace.source_map import SourceMap, Sources, empty_source_map
 from ..trace.trace import Trace, small_int
-from .common import hosts_of, typed_table
+from .common import hosts_of
 from .events import Launches, compute_launches, is_of_torch
 from .grouping import ComputeUnit
 from .hosts.hosts import (
@@ -89,14 +89,19 @@ def one_host(what: str) -> Callable[[_Compute[_Fact]], cached_property[_Fact]]:
     return merged(refuse)
 
 
-def merged_as_declared(table: str) -> Callable[[_Compute[_Fact]], cached_property[_Fact]]:
-    """A fact of which the declaration of a table says how it comes from the sums of hosts; where it does not, it has no rows."""
+def declared(table: str) -> Any:
+    """A fact that is computed as the declaration of a table says; of summed hosts merged, or refused, where it says so."""
 
-    def of_hosts(facts: Facts) -> Any:
-        merge = TABLES[table].of_hosts
-        return merge(facts.of_hosts) if merge else typed_table([], TABLES[table].types)
+    def fact(facts: Facts) -> Any:
+        found = TABLES[table]
+        if not facts.has_events and found.of_executions:
+            raise facts.of_hosts.no_events(found.of_executions)
+        if not facts.has_events and found.of_hosts:
+            return found.of_hosts(facts.of_hosts)
+        assert found.of_facts is not None
+        return found.of_facts(facts)
 
-    return merged(of_hosts)
+    return cached_property(fact)
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,27 @@ class Facts:
             return self.summed.noted
         noted = None if self.sources is None else self.sources.facts
         return {} if noted is None else dict(zip(noted["name"], noted["value"], strict=True))
+
+    # ---- as their tables are declared -------------------------------------------------------------------------------
+
+    flows: ClassVar[cached_property[Flows]] = declared("flows")
+    counters: ClassVar[cached_property[Counters]] = declared("counters")
+    idle: ClassVar[cached_property[pd.DataFrame]] = declared("idle")
+    kernels: ClassVar[cached_property[Kernels]] = declared("kernels")
+    kernel_launches: ClassVar[cached_property[pd.DataFrame]] = declared("kernel_launches")
+    copy_runs: ClassVar[cached_property[pd.DataFrame]] = declared("copies")
+    tf_functions: ClassVar[cached_property[pd.DataFrame]] = declared("overview.tf_functions")
+    program_memory: ClassVar[cached_property[pd.DataFrame]] = declared("program_memory")
+    source_lines: ClassVar[cached_property[SourceLines]] = declared("source_lines")
+    roofline: ClassVar[cached_property[Roofline]] = declared("roofline")
+    layers: ClassVar[cached_property[Layers]] = declared("layers")
+    scopes: ClassVar[cached_property[Scopes]] = declared("scopes")
+    variables: ClassVar[cached_property[pd.DataFrame]] = declared("variables")
+    workers: ClassVar[cached_property[Workers]] = declared("workers")
+    stragglers: ClassVar[cached_property[pd.DataFrame]] = declared("stragglers")
+    _exchanges: ClassVar[cached_property[pd.DataFrame]] = declared("communication")
+    memory: ClassVar[cached_property[MemoryProfile]] = declared("memory.summary")
+    tf_data: ClassVar[cached_property[TfData]] = declared("input_pipeline.pipelines")
 
     # ---- where and when ---------------------------------------------------------------------------------------------
 
@@ -245,18 +271,6 @@ class Facts:
         """How much of the time captured lies in steps of the kind that the averages are over."""
         return step_coverage(self.trace, self.steps.frame, self.is_averaged)
 
-    @cached_property
-    def workers(self) -> Workers:
-        from .hosts.workers import compute_workers
-
-        return compute_workers(self.steps, self.host_facts, lambda: self.communication)
-
-    @cached_property
-    def stragglers(self) -> pd.DataFrame:
-        from .hosts.workers import compute_stragglers
-
-        return compute_stragglers(self.workers)
-
     @property
     def clock_notices(self) -> tuple[str, ...]:
         """That the clocks of hosts disagree, where they do."""
@@ -269,12 +283,6 @@ class Facts:
         from .hosts.workers import training_first
 
         return training_first(self._exchanges, not_training(self.host_facts))
-
-    @merged_as_declared("communication")
-    def _exchanges(self) -> pd.DataFrame:
-        from .hosts.workers import compute_communication
-
-        return compute_communication(self.trace, self.steps)
 
     # ---- events -----------------------------------------------------------------------------------------------------
 
@@ -295,24 +303,8 @@ class Facts:
         return WeakValueDictionary()
 
     @cached_property
-    def flows(self) -> Flows:
-        """Which event made which other start."""
-        from .timeline import compute_flows
-
-        return compute_flows(self.trace)
-
-    @cached_property
     def launches(self) -> Launches:
         return compute_launches(self.trace)
-
-    @cached_property
-    def counters(self) -> Counters:
-        """What rose and fell: memory in use, tf.data buffers, counters of devices, the machine. Of summed hosts nothing."""
-        from .timeline import Counters, compute_counters
-
-        if not self.has_events:
-            return Counters(())
-        return compute_counters(self.trace, self.memory, self.tf_data, self.system)
 
     # ---- what was executed ------------------------------------------------------------------------------------------
 
@@ -472,95 +464,19 @@ class Facts:
             self.op_shares, self.named_scopes, self.op_match, self.source_map, is_input=self.input_ops
         )
 
-    @cached_property
-    def layers(self) -> Layers:
-        from .layers.layers import compute_layers
-
-        return compute_layers(
-            self.op_scopes, self.op_sums, shares=self.op_shares, source_map=self.source_map, memory=self.memory_by_op
-        )
-
-    @cached_property
-    def source_lines(self) -> SourceLines:
-        from .source import compute_source_lines
-
-        return compute_source_lines(
-            self.trace,
-            self.op_shares,
-            self.source_map,
-            sums=self.op_sums,
-            scopes=self.named_scopes,
-            match=self.op_match,
-        )
-
-    @cached_property
-    def scopes(self) -> Scopes:
-        from .layers.scopes import compute_scopes
-
-        return compute_scopes(self.op_scopes, self.op_sums)
-
-    @merged_as_declared("overview.tf_functions")
-    def tf_functions(self) -> pd.DataFrame:
-        from .ops.other import compute_tf_functions
-
-        return compute_tf_functions(self.trace)
-
     @merged(lambda facts: facts._merged_hlo.table(facts._merged_ops.n_ordinary))
     def hlo_ops(self) -> HloOps:
         from .ops.other import compute_hlo_ops
 
         return compute_hlo_ops(self.occurrences, self.op_shares)
 
-    @one_host("memory of compiled programs")
-    def program_memory(self) -> pd.DataFrame:
-        """What holds the memory of compiled programs at their peak."""
-        from .source import compute_program_memory
-
-        return compute_program_memory(
-            self.trace, self.occurrences.hlo, self.op_shares, layers=self.layers, lines=self.source_lines
-        )
-
     # ---- devices ----------------------------------------------------------------------------------------------------
-
-    @merged_as_declared("kernels")
-    def kernels(self) -> Kernels:
-        from .ops.kernels import compute_kernels
-
-        return compute_kernels(self.trace, self.occurrences, self.op_shares, self.kernel_units)
 
     @cached_property
     def copies(self) -> pd.DataFrame:
         from .ops.other import copy_table
 
         return copy_table(self.copy_runs)
-
-    @merged_as_declared("copies")
-    def copy_runs(self) -> pd.DataFrame:
-        """Each copy by itself; of summed hosts those of one tensor and way together."""
-        from .ops.other import compute_copy_runs
-
-        return compute_copy_runs(self.trace, self.steps, self.event_op, self.op_shares)
-
-    @one_host("roofline")
-    def roofline(self) -> Roofline:
-        """How near the work on GPUs comes to what they could do."""
-        from .roofline import compute_roofline, graph_flops
-
-        return compute_roofline(
-            self.trace,
-            self.occurrences,
-            shares=self.op_shares,
-            layers=self.layers,
-            kernels=self.kernels,
-            steps=self.steps,
-            graph_flops=graph_flops(self.op_match, self.source_map),
-        )
-
-    @merged_as_declared("idle")
-    def idle(self) -> pd.DataFrame:
-        from .idle import compute_idle
-
-        return compute_idle(self.trace, self.steps, self.op_shares, self.event_op, self.layers)
 
     @one_host("attribution of time")
     def attribution(self) -> Attribution:
@@ -569,43 +485,13 @@ class Facts:
 
         return compute_attribution(self.trace, self.steps, event_unit=self.event_unit, event_op=self.event_op)
 
-    @merged_as_declared("kernel_launches")
-    def kernel_launches(self) -> pd.DataFrame:
-        from .idle import compute_kernel_launches
-
-        return compute_kernel_launches(self.trace, self.kernels)
-
     # ---- memory and input -------------------------------------------------------------------------------------------
-
-    @merged_as_declared("memory.summary")
-    def memory(self) -> MemoryProfile:
-        """Memory by allocator; of summed hosts without what needs every allocation, which raises where that is."""
-        from .memory.memory import compute_memory
-
-        memory = compute_memory(
-            self.trace,
-            event_step=self.steps.event_step,
-            steps=self.steps.frame,
-            grouping=self.steps.grouping,
-            machine_bytes=self.environment.host_memory_bytes,
-        )
-        return replace(memory, remedy=None) if self.unrecorded else memory
 
     @merged(lambda facts: facts.memory.by_op)
     def memory_by_op(self) -> OpMemory:
         from .memory.memory import memory_by_op
 
         return memory_by_op(self.memory, self.is_averaged)
-
-    @merged_as_declared("input_pipeline.pipelines")
-    def tf_data(self) -> TfData:
-        """tf.data pipelines and iterators; of summed hosts without their calls, which raise where they are."""
-        from .input.tf_data import compute_tf_data
-
-        found = compute_tf_data(self.trace, grouping=self.steps.grouping)
-        if not self.unrecorded:
-            return found
-        return replace(found, pipelines=found.pipelines.assign(suggestion="", suggestion_code=""))
 
     @cached_property
     def input_pipeline(self) -> InputPipeline:

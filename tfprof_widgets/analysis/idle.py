@@ -35,9 +35,9 @@ from .steps.categories import (
 )
 from .steps.spans import Pieces, StepTable, device_events, on_stream, resolve
 from .steps.steps import TracedSteps, host_work, table_of
-from .tables import table
+from .tables import Table, table
 
-IDLE = table(
+IDLE: Table = table(
     """
     idle: a gap in the work of a device, in a row for each thing that it waited for, by device, then time
         gap          int    its number
@@ -58,10 +58,12 @@ IDLE = table(
     Within a step the causes add up to what `steps` has of them, for each device. Empty where nothing ran on a
     device, and in a reduced profile (not `has_events`): `prof.host(name).idle` has that of one host.
     """,
+    of_facts=lambda facts: compute_idle(facts.trace, facts.steps, facts.op_shares, facts.event_op, facts.layers),
+    of_hosts=lambda _: typed_table([], IDLE.types),
     file="idle",
 )
 
-KERNEL_LAUNCHES = table(
+KERNEL_LAUNCHES: Table = table(
     """
     kernel_launches: a kernel as in the kernels table, in its order
         rank           int    the row there, from 1
@@ -76,6 +78,8 @@ KERNEL_LAUNCHES = table(
     Launching a kernel takes the host some microseconds. Where `starved_ratio` is high the device waits for that:
     kernels are too small, or too many. Empty where nothing ran on a GPU, and in a reduced profile.
     """,
+    of_facts=lambda facts: compute_kernel_launches(facts.trace, facts.kernels),
+    of_hosts=lambda _: typed_table([], KERNEL_LAUNCHES.types),
     file="kernel_launches",
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -74,9 +74,9 @@ class Part(Facts):
         sums = self.whole.host_sums.of_host(hosts_of(self.trace).index(self.host))
         return sums_of_units(sums.of_units(self.whole.units.is_device), self.op_shares)
 
-    @cached_property
-    def kernels(self) -> Kernels:
-        return self.whole.kernels.within(self.trace, self.low_ps, self.high_ps, self._on_host)
+    kernels: ClassVar[cached_property[Kernels]] = cached_property(
+        lambda part: part.whole.kernels.within(part.trace, part.low_ps, part.high_ps, part._on_host)
+    )
 
     @cached_property
     def step_frame(self) -> pd.DataFrame:

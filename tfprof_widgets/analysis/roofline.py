@@ -54,6 +54,15 @@ ROOFLINE = table(
     the capture noted it. Empty without a GPU, and where the trace names no op. A reduced profile has none.
     """,
     browser="name layer time_us time_ratio occurrences flops bytes",
+    of_facts=lambda facts: compute_roofline(
+        facts.trace,
+        facts.occurrences,
+        shares=facts.op_shares,
+        layers=facts.layers,
+        kernels=facts.kernels,
+        steps=facts.steps,
+        graph_flops=graph_flops(facts.op_match, facts.source_map),
+    ),
     read="roofline.frame",
     of_executions="roofline",
 )

@@ -61,6 +61,9 @@ PROGRAM_MEMORY = table(
     one buffer of an unknown op; here are the buffers inside, at the moment when the program holds most. Empty where
     no compiled program ran, or where the trace does not hold its buffers. A reduced profile has none.
     """,
+    of_facts=lambda facts: compute_program_memory(
+        facts.trace, facts.occurrences.hlo, facts.op_shares, layers=facts.layers, lines=facts.source_lines
+    ),
     file="program_memory",
     of_executions="memory of compiled programs",
 )
@@ -85,6 +88,14 @@ SOURCE_LINES = table(
     add up to all ops of it. Empty where no op ran.
     """,
     browser="file line function code bucket",
+    of_facts=lambda facts: compute_source_lines(
+        facts.trace,
+        facts.op_shares,
+        facts.source_map,
+        sums=facts.op_sums,
+        scopes=facts.named_scopes,
+        match=facts.op_match,
+    ),
     file="source_lines",
     read="source_lines.frame",
 )

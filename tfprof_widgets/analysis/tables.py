@@ -109,6 +109,8 @@ class Table:
     """Those of the files: the same, or one more in front."""
     of_executions: str = ""
     """What a reduced profile does not have, in words; "" where it has the table."""
+    of_facts: Callable[[Any], Any] | None = None
+    """What computes it from other facts."""
     of_hosts: Callable[[Any], Any] | None = None
     """What gives it from the sums of hosts, where that is all that it takes."""
     module: str = ""
@@ -258,6 +260,7 @@ def table(
     file_has: str = "",
     read: str | Callable[[Any], pd.DataFrame] = "",
     of_executions: str = "",
+    of_facts: Callable[[Any], Any] | None = None,
     of_hosts: Callable[[Any], Any] | None = None,
 ) -> Table:
     """Declare a table.
@@ -273,6 +276,7 @@ def table(
         file_has: the group of columns that the files have in front.
         read: where the analyses of a run have it, such as `kernels.frame`, or what gives it from them; "" is its own name.
         of_executions: what a reduced profile does not have, in words; "" where it has the table.
+        of_facts: what computes it, or what it is the `frame` of, from other facts of a run.
         of_hosts: what gives it from the `HostSums` of a reduced profile.
     """
     told, _, note = dedent(text).strip().partition("\n\n")
@@ -287,6 +291,7 @@ def table(
         files=files or ({file: of_results} if file else {}),
         file_columns=(*in_front, *found.columns),
         of_executions=of_executions,
+        of_facts=of_facts,
         of_hosts=of_hosts,
         module=sys._getframe(1).f_globals["__name__"],
     )

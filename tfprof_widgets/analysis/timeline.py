@@ -37,6 +37,7 @@ FLOWS = table(
     from a stage that made an element to the stage that took it, `send_recv` from the device that sent a tensor to the
     one that got it.
     """,
+    of_facts=lambda facts: compute_flows(facts.trace),
     file="flows",
     read=lambda results: flow_table(results.trace, results.flows),
 )
@@ -52,6 +53,8 @@ COUNTERS = table(
     Counters are the bytes in use of allocators, the elements in buffers of tf.data, what devices recorded, and the
     samples of `system`, whose totals are told as rates. Empty where there are none.
     """,
+    of_facts=lambda facts: compute_counters(facts.trace, facts.memory, facts.tf_data, facts.system),
+    of_hosts=lambda _: Counters(()),
     file="counters",
     read="counters.frame",
 )

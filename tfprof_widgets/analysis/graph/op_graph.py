@@ -40,6 +40,7 @@ VARIABLES = table(
     metric keeps for itself is left out, so that `n_params` adds up to `model.count_params()`. Empty where the capture
     did not note them, as in traces of other tools.
     """,
+    of_facts=lambda facts: compute_variables(facts),
     file="variables",
 )
 

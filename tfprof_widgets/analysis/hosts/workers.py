@@ -44,6 +44,7 @@ WORKERS = table(
     Steps of all hosts that train are lined up, so that one number in `step` is one step of the whole training.
     Parameter servers and coordinators have no rows. Empty where there are no steps.
     """,
+    of_facts=lambda facts: compute_workers(facts.steps, facts.host_facts, lambda: facts.communication),
     file="workers",
     read="workers.frame",
 )
@@ -64,6 +65,7 @@ STRAGGLERS = table(
     were alone. Empty where hosts are even, where none waits for an exchange, with fewer than two hosts, or fewer than
     three steps.
     """,
+    of_facts=lambda facts: compute_stragglers(facts.workers),
     browser="*",
 )
 
@@ -84,6 +86,7 @@ COMMUNICATION = table(
     Exposed time is the part in which nothing computed meanwhile: only that makes the training longer. Hosts that
     train come first, then parameter servers and coordinators. Empty where nothing was exchanged.
     """,
+    of_facts=lambda facts: compute_communication(facts.trace, facts.steps),
     of_hosts=lambda sums: sums.every["communication"].drop(columns=OWNER),
 )
 OTHER_EXCHANGES = "other exchanges"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -60,6 +60,7 @@ PIPELINES = table(
     bottleneck suggestion summary
     """,
     file="input_pipelines",
+    of_facts=lambda facts: _tf_data_of(facts),
     of_hosts=lambda sums: merge_tf_data(sums.names, sums.every),
 )
 travels(
@@ -548,6 +549,13 @@ class TfData(Pipelines):
         if not 0 <= rank < len(ranked):
             raise ValueError(f"rank {rank} is not one of the {len(ranked)} executions of pipeline {pipeline}")
         return execution(self.calls, self.iterators, int(ranked["root_call"].iloc[rank]))
+
+
+def _tf_data_of(facts: Any) -> TfData:
+    found = compute_tf_data(facts.trace, grouping=facts.steps.grouping)
+    if not facts.unrecorded:
+        return found
+    return replace(found, pipelines=found.pipelines.assign(suggestion="", suggestion_code=""))
 
 
 def compute_tf_data(trace: Trace, *, grouping: Grouping | None = None) -> TfData:

@@ -60,6 +60,13 @@ LAYERS = table(
     side add up to all ops of it. Empty where no op ran.
     """,
     browser="layer class_name kind allocated_bytes|null peak_bytes|null",
+    of_facts=lambda facts: compute_layers(
+        facts.op_scopes,
+        facts.op_sums,
+        shares=facts.op_shares,
+        source_map=facts.source_map,
+        memory=facts.memory_by_op,
+    ),
     file="layers",
     read="layers.frame",
 )

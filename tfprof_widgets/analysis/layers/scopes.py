@@ -35,6 +35,7 @@ SCOPES = table(
     A gradient counts for the scope of its forward op, so that a layer is one scope. Times are microseconds over
     the whole capture. Empty where no op ran.
     """,
+    of_facts=lambda facts: compute_scopes(facts.op_scopes, facts.op_sums),
     file="scopes",
     read="scopes.frame",
 )

@@ -52,6 +52,7 @@ SUMMARY = table(
     """,
     browser="*",
     file="memory_summary",
+    of_facts=lambda facts: _memory_of(facts),
     of_hosts=lambda sums: merge_memory(sums),
 )
 travels("memory", lambda facts: _with_growth(facts.memory), moment="peak_at_ms")
@@ -409,6 +410,17 @@ def compute_memory(
         step_spans=_spans(steps),
         remedy=memory_remedy(trace, snapshots),
     )
+
+
+def _memory_of(facts: Any) -> MemoryProfile:
+    memory = compute_memory(
+        facts.trace,
+        event_step=facts.steps.event_step,
+        steps=facts.steps.frame,
+        grouping=facts.steps.grouping,
+        machine_bytes=facts.environment.host_memory_bytes,
+    )
+    return replace(memory, remedy=None) if facts.unrecorded else memory
 
 
 def _spans(steps: pd.DataFrame | None) -> StepSpans:

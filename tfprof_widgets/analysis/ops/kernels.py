@@ -53,6 +53,7 @@ KERNELS = table(
     unit op_name occurrences? total_time_us? min_time_us? max_time_us? op_type
     """,
     file="kernels",
+    of_facts=lambda facts: compute_kernels(facts.trace, facts.occurrences, facts.op_shares, facts.kernel_units),
     of_hosts=lambda sums: merge_kernels(sums.every["kernels"]),
     read="kernels.frame",
 )

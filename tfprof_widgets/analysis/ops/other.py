@@ -60,6 +60,7 @@ COPIES = table(
     """,
     browser="*",
     file="copies",
+    of_facts=lambda facts: compute_copy_runs(facts.trace, facts.steps, facts.event_op, facts.op_shares),
     of_hosts=lambda sums: sums.every["copies"],
 )
 COPY_SUMS = ("occurrences", "bytes", "total_time_ms", "hidden_time_ms", "exposed_time_ms", "round_trips")
@@ -116,6 +117,7 @@ TF_FUNCTIONS = table(
         expensive_time_ms  float  the part of traced and eager calls
         expensive_ratio    float  that as part of the whole
     """,
+    of_facts=lambda facts: compute_tf_functions(facts.trace),
     of_hosts=lambda sums: merge_tf_functions(sums.every["tf_functions"]),
 )
 travels("tf_functions", lambda facts: facts.tf_functions)
