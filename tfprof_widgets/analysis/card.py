@@ -145,6 +145,8 @@ class Claim:
     """It is about no row of the first so many pieces of advice."""
     number: int = -1
     """Of the advice, once its rows are its own."""
+    won: float = 1.0
+    """The part of their time that the fix wins."""
 
 
 @dataclass(frozen=True, kw_only=True)
