@@ -17,9 +17,7 @@ from ..card import (
     COMPREHENSIONS,
     HIGH_GAIN,
     Spans,
-    enclosing_class,
-    enclosing_function,
-    function_body,
+    enclosing,
     last_part,
     line_text,
     result_is_used,
@@ -295,23 +293,21 @@ def _lines(source_map: SourceMap, frame: Int64, main: tuple[int, ...] | None) ->
 def code_line(source_map: SourceMap, file: int, line: int, share: float) -> CodeLine:
     """The line that samples lie at, with its function and text."""
     text = str(source_map.files["text"].iloc[file])
-    lines = text.split("\n")
-    function = _function(source_map, file, line, lines)
-    title, code = title_of(source_map, file), line_text(text, line)
-    body = " ".join(function_body(lines, line))
+    function, title, code = _function(source_map, file, line, text), title_of(source_map, file), line_text(text, line)
+    inner, owner, body = enclosing(text, line)
     return CodeLine(
         file=title,
         line=line,
         function=function,
         code=code,
         share=share,
-        owner=enclosing_class(lines, line, function),
+        owner=owner if inner == function else "",
         is_needed=result_is_used(text, function),
         writes=any(word in body for word in ("save", "write", "dump", "ckpt", "checkpoint")),
     )
 
 
-def _function(source_map: SourceMap, file: int, line: int, text: list[str]) -> str:
+def _function(source_map: SourceMap, file: int, line: int, text: str) -> str:
     """The function that a line belongs to; of a comprehension the one that it is written in, by its callers or by the text."""
     frames = source_map.frames
     rows = frames[(frames["file"] == file) & (frames["line"] == line)]
@@ -323,7 +319,7 @@ def _function(source_map: SourceMap, file: int, line: int, text: list[str]) -> s
         row = frames.iloc[int(row["parent"])]
     if str(row["function"]) not in COMPREHENSIONS and row["file"] == file:
         return str(row["function"])
-    return enclosing_function(text, line) or str(rows["function"].iloc[0])
+    return enclosing(text, line)[0] or str(rows["function"].iloc[0])
 
 
 ONE_BATCH = (

@@ -168,7 +168,7 @@ class Run(RunFacts):
 
 def runs_functions(run: Run) -> bool:
     """Whether steps run functions, rather than op by op."""
-    return run.steps.mean_ms > 0 and len(run.results.op_shares.name) > 0 and not run.eager.is_hot
+    return run.steps.mean_ms > 0 and not run.eager.is_hot
 
 
 def has_graph(run: Run) -> bool:
