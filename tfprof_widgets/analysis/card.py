@@ -418,7 +418,7 @@ def last_part(path: str) -> str:
 
 
 def enclosing(text: str, line: int) -> tuple[str, str, str]:
-    """The function that a line of a file (from 1) is in, the class whose method it is, and its text; "" for none, and the line."""
+    """The function of a file that a line (from 1) is in, the class whose method it is, its text; "" for none, and the line."""
     tree, lines = parsed(text), text.split("\n")
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     heads = (one for one in (ast.walk(tree) if tree else ()) if isinstance(one, kinds))
