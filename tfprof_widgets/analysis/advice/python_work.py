@@ -17,7 +17,9 @@ from ..card import (
     COMPREHENSIONS,
     HIGH_GAIN,
     Spans,
-    enclosing,
+    enclosing_class,
+    enclosing_function,
+    function_body,
     last_part,
     line_text,
     result_is_used,
@@ -293,21 +295,23 @@ def _lines(source_map: SourceMap, frame: Int64, main: tuple[int, ...] | None) ->
 def code_line(source_map: SourceMap, file: int, line: int, share: float) -> CodeLine:
     """The line that samples lie at, with its function and text."""
     text = str(source_map.files["text"].iloc[file])
-    function, title, code = _function(source_map, file, line, text), title_of(source_map, file), line_text(text, line)
-    inner, owner, body = enclosing(text, line)
+    lines = text.split("\n")
+    function = _function(source_map, file, line, lines)
+    title, code = title_of(source_map, file), line_text(text, line)
+    body = " ".join(function_body(lines, line))
     return CodeLine(
         file=title,
         line=line,
         function=function,
         code=code,
         share=share,
-        owner=owner if inner == function else "",
+        owner=enclosing_class(lines, line, function),
         is_needed=result_is_used(text, function),
         writes=any(word in body for word in ("save", "write", "dump", "ckpt", "checkpoint")),
     )
 
 
-def _function(source_map: SourceMap, file: int, line: int, text: str) -> str:
+def _function(source_map: SourceMap, file: int, line: int, text: list[str]) -> str:
     """The function that a line belongs to; of a comprehension the one that it is written in, by its callers or by the text."""
     frames = source_map.frames
     rows = frames[(frames["file"] == file) & (frames["line"] == line)]
@@ -319,7 +323,7 @@ def _function(source_map: SourceMap, file: int, line: int, text: str) -> str:
         row = frames.iloc[int(row["parent"])]
     if str(row["function"]) not in COMPREHENSIONS and row["file"] == file:
         return str(row["function"])
-    return enclosing(text, line)[0] or str(rows["function"].iloc[0])
+    return enclosing_function(text, line) or str(rows["function"].iloc[0])
 
 
 ONE_BATCH = (
