@@ -145,6 +145,8 @@ class Claim:
     """It is about no row of the first so many pieces of advice."""
     number: int = -1
     """Of the advice, once its rows are its own."""
+    won: float = 1.0
+    """The part of their time that the fix wins."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -341,17 +343,18 @@ def of_rule(one: Advice, name: str) -> Advice:
 
 
 def ranked(found: Iterable[Advice], *, covered: float = 1.0) -> tuple[Advice, ...]:
-    """The largest gain first, then the more severe, then causes before what only says where time goes, then by name; what came in
-    few steps and may be chance comes behind each cause in every step."""
+    """The largest gain first, in percent, then the more severe, then causes before what makes any step slow or only says where
+    time goes; what came in few steps and may be chance comes behind each cause in every step."""
 
     def weight(one: Advice) -> float:
         is_chance = one.rule in RULES and RULES[one.rule].is_chance
         gain = min(one.gain_ratio, MEDIUM_GAIN) if is_chance else one.gain_ratio
         return gain if one.share_of == "time captured" else gain * covered
 
-    def order(one: Advice) -> tuple[float, int, bool, str, str]:
-        names_a_place = one.rule in RULES and RULES[one.rule].level == LAST
-        return -weight(one), SEVERITIES.index(one.severity), names_a_place, one.rule, one.title
+    def order(one: Advice) -> tuple[float, int, int, float, str, str]:
+        level = RULES[one.rule].level if one.rule in RULES else CAUSE
+        gain = weight(one)
+        return -round(gain, 2), SEVERITIES.index(one.severity), level, -gain, one.rule, one.title
 
     return tuple(sorted(found, key=order))
 

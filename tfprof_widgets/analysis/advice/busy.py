@@ -11,7 +11,7 @@ from ..card import COMPUTE, HIGH_GAIN, LAST, Advice, Claim, Fix, rule
 from ..common import PS_PER_US, number, percent
 from ..grouping import UNIT_TEXTS
 from .device import LAUNCH_US, MOST, kernel_blocks, multiprocessors
-from .run import Run, input_sizes, masked_length
+from .run import Run, input_sizes, masked_length, runs_functions
 
 NO_FAULT = "That is a large part of a step, and need not be a fault."
 PADDED = (
@@ -20,12 +20,10 @@ PADDED = (
 )
 
 
-@rule("Where a large part of a step goes", level=LAST, claims=COMPUTE)
+@rule("Where a large part of a step goes", level=LAST, claims=COMPUTE, needs=runs_functions)
 def busy(run: Run) -> Iterator[Advice]:
     """A layer, the optimizer, a line, an op or a kind of kernel computes for over a fifth of the steps' time, and no rule says
     why; it has neither fix nor gain."""
-    if not run.steps.mean_ms or run.eager.is_hot:
-        return
     computing = run.computing
     every = (computing.op_ms > 0) & (run.traced_ops is not None)  # else nothing tells what they are of
     for what, ops in computing.groups(every):

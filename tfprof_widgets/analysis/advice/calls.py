@@ -175,6 +175,7 @@ def _one_graph(run: Run, cause: TraceCause, name: str) -> Fix:
     "Put the step into a tf.function",
     claims=HOST,
     explains=("few_blocks", "idle_border", "launch_bound", "memory_headroom", "small_batch", "unfused_optimizer"),
+    least=MEDIUM_GAIN,
 )
 def eager_hot_loop(run: Run) -> Iterator[Advice]:
     """The steps run op by op from Python; gain: what lies outside of the ops, but for waiting and tracing."""
@@ -182,8 +183,6 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     if len(steps) < MIN_STEPS or not eager.is_hot or (run.calls.n_functions and not steps.has_device):
         return
     python, claim = run.free("python", "eager_hot_loop", run.ran(CALL_MS), is_outside=True)
-    if python.ratio < MEDIUM_GAIN:
-        return
     line = top_line(run.trace, run.results.source_map, steps.pieces)
     in_fit = run.is_keras_loop or (line is not None and ".train_on_batch(" in line.code)
     has_function = bool((run.results.tf_functions["eager_calls"] > 0).any())
@@ -364,7 +363,10 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
 
 
 @rule(
-    "Call these ops in a tf.function", claims=("dispatch", "kernel_launch", "host_compute"), explains=("small_batch",)
+    "Call these ops in a tf.function",
+    claims=("dispatch", "kernel_launch", "host_compute"),
+    explains=("small_batch",),
+    least=MEDIUM_GAIN,
 )
 def eager_ops(run: Run) -> Iterator[Advice]:
     """Beside a function, the steps call ops one by one; gain: what lies outside of the function's graph, these ops and long
@@ -377,8 +379,6 @@ def eager_ops(run: Run) -> Iterator[Advice]:
     spans = run.ran(CALL_MS).and_also(run.when(calls.runs))
     spans = spans.and_also(run.gap.spans(steps)) if run.gap.is_long else spans
     python, claim = run.free("python", "eager_ops", spans, is_outside=True)
-    if python.ratio < MEDIUM_GAIN:
-        return
     line = _line_in(run, calls.ops)
     at = f" ({line.place})" if line else ""
     yield run.advise(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -146,51 +146,58 @@ def input_wait(run: RunFacts) -> InputWait:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DeviceWaits:
-    """Per averaged step, as the columns of `steps` say; 0 without a device."""
+    """Idle time of devices in the averaged steps, as rows of `attribution`."""
 
-    launching: pd.DataFrame
-    """Rows of `idle` for gaps in which a kernel is launched or Python and the runtime get there; None where a profiler made XLA
-    launch the kernels of CUDA graphs one by one."""
-    launching_ms: Float64
-    """How long no device works for such a reason."""
-    dispatch_between_ms: Float64
-    """What of that is dispatch: Python and the runtime between kernels of a step."""
-    border_ms: Float64
-    """How long none does for Python, the runtime and synchronising before the first and after the last kernel of a step."""
+    run: RunFacts
+    is_launch: Bool
+    """Which rows are of launches, or of Python and the runtime between two kernels; none where a profiler made XLA launch the
+    kernels of CUDA graphs one by one."""
+    is_border: Bool
+    """Which are of Python, the runtime and synchronising before the first or after the last kernel of a step."""
 
-    def before(self, column: str, value: str) -> float:
-        """The part of the gaps for launches whose next kernel has a value in one column, in [0, 1]."""
-        whole = float(self.launching["duration_us"].sum())
-        part = float(self.launching["duration_us"][self.launching[column] == value].sum())
-        return part / whole if whole else 0.0
+    def ms(self, chosen: Bool) -> Float64:
+        """What some rows have of each averaged step."""
+        rows, steps = self.run.facts.attribution, self.run.steps
+        own = np.flatnonzero(chosen & (steps.entry_of[rows.step] >= 0))
+        of_step = np.bincount(steps.entry_of[rows.step[own]], rows.time_ps[own] / PS_PER_MS, len(steps))
+        return of_step.astype(np.float64)
 
-    def launch_ms_before(self, ops: Collection[str]) -> float:
-        """How long devices wait for the launches of some ops in a usual step."""
-        whole, chosen = float(self.launching["duration_us"].sum()), self.launching["op"].isin(list(ops))
-        share = float(self.launching["duration_us"][chosen].sum()) / whole if whole else 0.0
-        return share * float(np.median(self.launching_ms))
+    @cached_property
+    def launching_ms(self) -> Float64:
+        """How long no device works for a launch in each step."""
+        return self.ms(self.is_launch)
 
-    def most(self, column: str) -> tuple[str, ...]:
-        """Up to five values of a column, before which the devices wait longest."""
-        sums = self.launching.groupby(column)["duration_us"].sum().sort_values(ascending=False, kind="stable")
-        return tuple(str(value) for value in sums.index[:5] if value)
+    @cached_property
+    def border_ms(self) -> Float64:
+        """How long none does at the borders of each."""
+        return self.ms(self.is_border)
+
+    def before_kernels(self, ops: Bool) -> Bool:
+        """The waits for launches of kernels of some ops, but for those at a border."""
+        rows = self.run.facts.attribution
+        found: Bool = self.is_launch & ~rows.is_at_border & np.append(ops, False)[rows.op]
+        return found
+
+    def before(self, ops: Bool) -> float:
+        """The part that these are of all waits for launches, in [0, 1]."""
+        whole = float(self.launching_ms.sum())
+        return float(self.ms(self.before_kernels(ops)).sum()) / whole if whole else 0.0
+
+    def most(self, of_op: npt.NDArray[np.integer]) -> list[int]:
+        """Up to five of what ops belong to, by a number for each, before which the devices wait longest."""
+        rows, steps = self.run.facts.attribution, self.run.steps
+        own = np.flatnonzero(self.is_launch & (rows.op >= 0) & (steps.entry_of[rows.step] >= 0))
+        time_ps = np.bincount(of_op[rows.op[own]], rows.time_ps[own])
+        return [one for one in np.argsort(-time_ps, kind="stable")[:5].tolist() if time_ps[one] > 0]
 
 
 def device_waits(run: RunFacts) -> DeviceWaits:
-    """The waits of devices for launches; gaps of single devices show which part of the host's time is between kernels."""
-    steps, idle = run.steps, run.facts.idle
-    idle = idle[np.isin(idle["step"].to_numpy(), steps.row)]
-    is_between, is_dispatch = idle["position"] == "between", idle["cause"] == "dispatch"
-    dispatched = float(idle["duration_us"][is_dispatch].sum())
-    share = float(idle["duration_us"][is_dispatch & is_between].sum()) / dispatched if dispatched else 0.0
-    launch, dispatch, sync = (steps.wait_ms(name) for name in ("kernel_launch", "dispatch", "sync"))
+    """The waits of devices for launches, and at the borders of steps."""
+    rows = run.facts.attribution
+    border = rows.is_at_border | ~rows.is_wait  # nothing follows the last work of all
+    launch, dispatch, sync = (rows.category == CATEGORIES.index(one) for one in ("kernel_launch", "dispatch", "sync"))
     is_made_by_profiler = graphs_switched_off(run.trace).n_graphs > 0
-    return DeviceWaits(
-        launching=idle[((idle["cause"] == "kernel_launch") | (is_dispatch & is_between)) & (not is_made_by_profiler)],
-        launching_ms=(launch + share * dispatch) * (not is_made_by_profiler),
-        dispatch_between_ms=share * dispatch,
-        border_ms=(1 - share) * dispatch + sync,
-    )
+    return DeviceWaits(run, (launch | dispatch & ~border) & (not is_made_by_profiler), (dispatch | sync) & border)
 
 
 RECEIVED = "RecvTensor"

@@ -68,7 +68,7 @@ class Claims:
 
     def settle(self, rule: Rule, one: Advice, n: int) -> Advice | None:
         """Give the `n`th advice the rows that it is about, as far as they are free; None where others explain it."""
-        done = replace(one, claim=Claim(number=n))
+        done = replace(one, claim=Claim(number=n, won=one.claim.won))
         chosen = self._chosen(rule, one.claim)
         free = chosen & (self._owner < 0)
         has_more = one.claim.spans is not None and bool((self._entry_of[self.rows.step[chosen]] < 0).any())

@@ -88,9 +88,11 @@ class Computing:
         """What some framework ops have of the mean step."""
         return self.run.steps.part(name, float(self.op_ms[ops].sum()))
 
-    def rows_of(self, ops: Bool) -> Bool:
-        """Which rows of `attribution` some framework ops have, or are waited for."""
-        found: Bool = np.append(ops, False)[self.run.facts.attribution.op]
+    def rows_of(self, ops: Bool, amid: Int64 | None = None) -> Bool:
+        """Which rows of `attribution` some framework ops have, with waits `amid` them."""
+        rows = self.run.facts.attribution
+        found: Bool = np.append(ops, False)[rows.op] & ~rows.is_wait
+        found[[] if amid is None else amid] = True
         return found
 
     def rows_of_kernels(self, chosen: Bool) -> Bool:
@@ -99,9 +101,14 @@ class Computing:
         found: Bool = np.append(chosen, False)[self.event_kernel[rows.event]] & ~rows.is_wait
         return found
 
+    def part_of_kernels(self, chosen: Bool, name: str) -> StepPart:
+        """What some of the `kernels` have of the mean step."""
+        own = np.append(chosen, False)[self.event_kernel[self.event]]
+        return self.run.steps.part(name, float(self.ms[own].sum()))
+
     @cached_property
-    def _waits(self) -> tuple[Int64, Int64, Float64]:
-        """Of each stretch in which a device idles between two of its ops the one before it, the one after it, and its time."""
+    def _waits(self) -> tuple[Int64, Int64]:
+        """Of each stretch in which a device idles between two of its ops the one before it, and its row."""
         rows, steps = self.run.facts.attribution, self.run.steps
         is_run = np.zeros(len(rows), np.bool_)
         is_run[self.rows] = self.op >= 0
@@ -110,15 +117,14 @@ class Computing:
         ran = is_run[own]
         last = np.maximum.accumulate(np.where(ran, np.arange(len(own)), -1)) if len(own) else own
         is_between = ~ran & (last >= 0) & (rows.step[own[last]] == rows.step[own])
-        wait = own[is_between]
-        ms = rows.time_ps[wait] / PS_PER_MS / max(len(steps), 1)
-        return rows.op[own[last[is_between]]], rows.op[wait], ms
+        return rows.op[own[last[is_between]]], own[is_between]
 
-    def amid_ms(self, ops: Bool) -> float:
-        """What of the mean step a device idles between runs of some ops."""
-        before, after, ms = self._waits
+    def amid(self, ops: Bool) -> Int64:
+        """The rows in which a device idles between runs of some ops."""
+        before, wait = self._waits
         own = np.append(ops, False)
-        return float(ms[own[before] & own[after]].sum())
+        found: Int64 = wait[own[before] & own[self.run.facts.attribution.op[wait]]]
+        return found
 
     def places(self, ops: Bool) -> Iterator[tuple[str, Bool]]:
         """Of some framework ops those of the costliest layer, optimizer or loss, then those of the costliest line."""
@@ -182,6 +188,7 @@ class Computing:
         fix: Fix,
         gain_ms: float = 0.0,
         part: StepPart | None = None,
+        amid: Int64 | None = None,
         /,
         **evidence: Any,
     ) -> Advice:
@@ -194,7 +201,7 @@ class Computing:
             view="op_table",
             ops=costliest(self.run, ops),
             gain=gain_ms / self.run.steps.mean_ms,
-            claim=Claim(self.rows_of(ops)),
+            claim=Claim(self.rows_of(ops, amid)),
             **evidence,
         )
 
@@ -224,8 +231,14 @@ class SpentOps:
     @cached_property
     def part(self) -> StepPart:
         """Of the mean step what they take, with what the device idles between them where the rule claims such time."""
-        ms = self.computing.part(self.own).ms + (self.computing.amid_ms(self.own) if self.with_waits else 0.0)
-        return self.computing.run.steps.part(self.name, ms)
+        rows, n_steps = self.computing.run.facts.attribution, max(len(self.computing.run.steps), 1)
+        amid_ms = float(rows.time_ps[self.amid].sum()) / PS_PER_MS / n_steps
+        return self.computing.run.steps.part(self.name, self.computing.part(self.own).ms + amid_ms)
+
+    @cached_property
+    def amid(self) -> Int64:
+        """The rows of `attribution` in which a device idles between them, where that is theirs."""
+        return self.computing.amid(self.own) if self.with_waits else np.empty(0, np.int64)
 
     @cached_property
     def top(self) -> int:
@@ -255,7 +268,7 @@ class SpentOps:
     def advise(self, title: str, *, fix: Fix, gain_ratio: float | None = None, **evidence: Any) -> Advice:
         """Advice on them, whose gain is their part of the step unless another is given."""
         gain_ms = self.part.ms if gain_ratio is None else gain_ratio * self.part.step_ms
-        return self.computing.advise(title, self.own, fix, gain_ms, self.part, line=self.place, **evidence)
+        return self.computing.advise(title, self.own, fix, gain_ms, self.part, self.amid, line=self.place, **evidence)
 
 
 def costliest(run: RunFacts, chosen: Bool) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import pandas as pd
 from ...trace.arrays import Float64, Int64
 from ..card import GENERAL, IDLE, LAST, MEDIUM_GAIN, RARELY, Advice, Claim, Fix, rule
 from ..common import PS_PER_MS, amount, number, percent, size
-from ..layers.layers import OPTIMIZER
+from ..layers.layers import OPTIMIZER, PHASES
 from ..xla.programs import graphs_switched_off
 from .causes import input_python_ms, python_stage
 from .facts import StepPart
@@ -22,7 +22,7 @@ from .run import Run, compiled, copy_events, event_names, larger_batch, several_
 
 @rule(
     "Copy less to the device, or earlier",
-    claims=("copy_to_device", "input"),
+    claims=("copy_to_device",),
     fixes={"JAX": "Copy the batch of the next step (jax.device_put) before the result of this one is read."},
 )
 def h2d_bound(run: Run) -> Iterator[Advice]:
@@ -202,7 +202,7 @@ def idle_border(run: Run) -> Iterator[Advice]:
         by=waits.border_ms,
         gain=gain,
         stage=python_stage(run) if waits_for_lock else "",
-        claim=Claim(run.facts.attribution.is_at_border),
+        claim=Claim(waits.is_border),
         won_ms=won_ms,
         estimate="a step keeps what the host needs to run its graph",
         input_python_ms=lock_ms if waits_for_lock else "",
@@ -243,7 +243,10 @@ def unfused_optimizer(run: Run) -> Iterator[Advice]:
     steps, launch = run.steps, _launch(run)
     if launch is None or not _is_of_optimizer(run):
         return
-    share, of_optimizer = run.waits.before("phase", "optimizer"), run.results.layers.op_phase == OPTIMIZER
+    share, of_optimizer = (
+        run.waits.before(run.results.layers.op_phase == OPTIMIZER),
+        run.results.layers.op_phase == OPTIMIZER,
+    )
     kernels = run.results.kernels.frame[_of_optimizer(run)]
     n = int(kernels["occurrences"].sum()) / max(steps.n_all, 1)
     yield run.advise(
@@ -252,9 +255,9 @@ def unfused_optimizer(run: Run) -> Iterator[Advice]:
         launch,
         compiled(run).also(f"Or, {_ONE_KERNEL}") if run.can_be_compiled else Fix(f"O{_ONE_KERNEL[1:]}"),
         by=run.waits.launching_ms,
-        ops=run.known(*run.waits.most("op")),
+        ops=_waited_for(run),
         gain=launch.ratio if run.can_be_compiled else launch.ratio * share,
-        claim=Claim(run.is_launch if run.can_be_compiled else run.is_launch & run.computing.rows_of(of_optimizer)),
+        claim=Claim(run.waits.is_launch if run.can_be_compiled else run.waits.before_kernels(of_optimizer)),
         optimizer_kernels_per_step=n,
         optimizer_wait_ms=share * launch.ms,
         optimizer_wait_ratio=share,
@@ -274,16 +277,20 @@ def launch_bound(run: Run) -> Iterator[Advice]:
     average_us = float(kernels["total_time_us"].sum()) / n if n else 0.0
     is_small = bool(n) and average_us < LAUNCH_US
     per_step = n / max(steps.n_all, 1)
-    phases: dict[str, Any] = {f"{name}_wait_ms": run.waits.before("phase", name) * launch.ms for name in _PHASES}
-    layer, otherwise = next(iter(run.waits.most("layer")), ""), larger_batch(run) if is_small else _OWN_THREADS
+    layers = run.results.layers
+    phases: dict[str, Any] = {
+        f"{name}_wait_ms": run.waits.before(layers.op_phase == PHASES.index(name)) * launch.ms for name in _PHASES
+    }
+    first = [one for one in layers.entries["layer"].iloc[run.waits.most(layers.op_entry)] if one]
+    layer, otherwise = next(iter(first), ""), larger_batch(run) if is_small else _OWN_THREADS
     yield run.advise(
         f"The {steps.device} waits {launch} between {amount(per_step)}{' small' if is_small else ''} "
         f"kernel{'' if per_step == 1 else 's'}, of {number(average_us)} µs on average, for the CPU: {_launch_words(run)}.",
         launch,
         compiled(run).also(f"Or: {otherwise[0].lower()}{otherwise[1:]}") if run.can_be_compiled else Fix(otherwise),
         by=run.waits.launching_ms,
-        ops=run.known(*run.waits.most("op")),
-        claim=Claim(run.is_launch),
+        ops=_waited_for(run),
+        claim=Claim(run.waits.is_launch),
         rule="small_batch" if is_small else "launch_bound",
         avg_kernel_us=average_us,
         kernels_per_step=per_step,
@@ -294,6 +301,13 @@ def launch_bound(run: Run) -> Iterator[Advice]:
 
 
 _PHASES = ("forward", "backward", "optimizer")
+
+
+def _waited_for(run: Run) -> tuple[str, ...]:
+    """The ops whose kernels' launches devices wait for longest."""
+    return run.known(
+        *(run.results.op_shares.name[one] for one in run.waits.most(np.arange(len(run.results.op_shares.name))))
+    )
 
 
 @rule("Fill the GPU's multiprocessors", level=GENERAL, claims=("device_compute",), share_of="sample")
@@ -309,25 +323,25 @@ def few_blocks(run: Run) -> Iterator[Advice]:
     is_few = (blocks > 0) & (blocks < n_sms)
     grows = ~_of_optimizer(run)
     share = float(us[is_few].sum()) / all_us if all_us else 0.0
-    empty = float((us * (1 - blocks / n_sms))[is_few & grows].sum()) / all_us if all_us else 0.0
-    gain = steps.ratio("device_compute") * empty
+    kernel, ms = run.computing.event_kernel[run.computing.event], run.computing.ms
+    empty = np.append((1 - blocks / n_sms) * (is_few & grows), 0.0)[kernel]
+    gain = float((ms * empty).sum()) / steps.mean_ms
     if share < MOST or gain < MEDIUM_GAIN:
         return
     chosen = kernels[is_few & grows]
     yield run.advise(
         f"{percent(share)} of the kernel time runs fewer blocks than the {steps.device} has multiprocessors ({n_sms}): the "
         "others idle, and a larger batch costs such kernels little more.",
-        None,
+        run.computing.part_of_kernels(is_few & grows, "few_blocks"),
         Fix(larger_batch(run)),
         by=steps.category_ms("device_compute"),
         view="kernel_table",
         ops=run.of_kernels(chosen),
         gain=gain,
         claim=Claim(run.computing.rows_of_kernels(is_few & grows)),
-        few_blocks_ratio=share,
+        few_blocks_time_ratio=share,
         multiprocessors=n_sms,
         device_compute_ms=steps.ms("device_compute"),
-        step_time_ms=steps.mean_ms,
         estimate="of the kernel time per sample the part of the multiprocessors that have no block",
     )
 
@@ -357,15 +371,14 @@ def _launch(run: Run) -> StepPart | None:
 
 def _launch_words(run: Run) -> str:
     """Of which categories of the step that is, with their whole times: those that the breakdown shows."""
-    waits = run.waits
-    dispatched, between = float(run.steps.wait_ms("dispatch").mean()), float(waits.dispatch_between_ms.mean())
-    launched = f"kernel launch {number(float(run.steps.wait_ms('kernel_launch').mean()))} ms"
+    launch_ms, dispatched = (float(run.steps.wait_ms(name).mean()) for name in ("kernel_launch", "dispatch"))
+    between, launched = float(run.waits.launching_ms.mean()) - launch_ms, f"kernel launch {number(launch_ms)} ms"
     return f"{launched}, dispatch {number(between)} of {number(dispatched)} ms" if between else launched
 
 
 def _is_of_optimizer(run: Run) -> bool:
     """Whether most waits for launches lie before kernels of an optimizer that XLA did not compile."""
-    return not run.is_compiled and run.waits.before("phase", "optimizer") >= MOST
+    return not run.is_compiled and run.waits.before(run.results.layers.op_phase == OPTIMIZER) >= MOST
 
 
 def _of_optimizer(run: Run) -> np.ndarray:

@@ -344,16 +344,18 @@ class RunFacts:
         """A card of the rule that is asked, or of another one, on a part of the mean step, which is its gain unless another is
         given, shown in the typical step `by` some values of each. What is "" is no evidence."""
         shown = self.steps.time_ms if by is None else by
+        gain = gain if gain is not None else part.ratio if part else 0.0
+        won = gain / part.ratio if part and part.ratio else 1.0
         return advise(
             rule,
             title,
             evidence=(part.evidence if part else {}) | {name: one for name, one in evidence.items() if one != ""},
             fix=fix,
             selection=selection or self.steps.usual(shown, view=view, op_names=ops),
-            gain_ratio=gain if gain is not None else part.ratio if part else 0.0,
+            gain_ratio=gain,
             stage=stage,
             headline=headline,
-            claim=claim or Claim(),
+            claim=replace(claim or Claim(), won=won),
         )
 
     @cached_property

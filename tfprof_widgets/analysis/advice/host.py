@@ -36,7 +36,7 @@ from .facts import OP_OVERHEAD_MS
 from .input_rules import works_ahead
 from .python import python_makes_batches
 from .python_work import MOST_OF_STALL, CodeLine, top_line
-from .run import FIXED, QUICK, Run, copy_events, event_names, fewer_calls, larger_batch, several_in_one_call
+from .run import FIXED, QUICK, Run, copy_events, event_names, fewer_calls, has_graph, larger_batch, several_in_one_call
 
 if TYPE_CHECKING:
     from ..facts import Facts
@@ -304,19 +304,15 @@ _MOST_OPS = 100_000
 """Graphs of more ops in all are not compared: it takes a second."""
 
 
-@rule("Compute it once", claims=COMPUTE, explains=("small_batch",))
+@rule("Compute it once", claims=COMPUTE, explains=("small_batch",), needs=has_graph, least=MEDIUM_GAIN)
 def repeated_work(run: Run) -> Iterator[Advice]:
     """Ops of the step read and make the same as others of it; gain: the share of the step time of all but the first of each."""
-    steps, traced = run.steps, run.traced_ops
-    if traced is None or not steps.mean_ms or run.eager.is_hot:
-        return
+    traced = run.graph
     yield from _recomputed(run, traced)
     again, of_first = _again(traced)
     if not again.any():
         return
     ops = SpentOps(run.computing, "repeated", again)
-    if ops.part.ratio < MEDIUM_GAIN:
-        return
     places = list(dict.fromkeys(place for place in (ops.place, op_line(run, of_first[ops.top])) if place))
     where = f" ({' and '.join(places)})" if places else ""
     n = int(ops.own.sum())
@@ -353,8 +349,6 @@ def _recomputed(run: Run, traced: TracedOps) -> Iterator[Advice]:
         within |= {at} if above in makes_gradients or above in within else set()
     rows = np.flatnonzero(~of_gradient & np.isin(frame, [*within]))
     ops = SpentOps(run.computing, "recomputed", np.isin(traced.row, rows))
-    if ops.part.ratio < MEDIUM_GAIN:
-        return
     place, name = asked[0] if len({call for _, call in asked}) == 1 else ("", asked[0][1])
     yield ops.advise(
         f"{name}{f' ({place})' if place else ''} computes a second time, for gradients, what the forward pass did: {ops.part}.",

@@ -359,11 +359,9 @@ def _without_loop(run: Run, code: str, classes: frozenset[str]) -> Fix:
 def _launch_ms(loops: GraphLoops) -> Float64:
     """How long devices wait for launches of the kernels of each loop in a usual step."""
     run = loops.run
-    shares, waits = run.results.op_shares, run.waits
-    names = [
-        {shares.name[op] for op in shares.dominant[loops.of_unit == loop].tolist()} for loop in range(len(loops.name))
-    ]
-    return np.array([waits.launch_ms_before(some) for some in names], np.float64)
+    ops = [run.results.op_shares.dominant[loops.of_unit == loop] for loop in range(len(loops.name))]
+    rows = (run.waits.is_launch & np.isin(run.facts.attribution.op, own) for own in ops)
+    return np.array([float(np.median(run.waits.ms(own))) for own in rows], np.float64)
 
 
 def _place(source_map: SourceMap, frame: int) -> tuple[str, str]:

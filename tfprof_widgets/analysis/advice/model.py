@@ -35,7 +35,7 @@ from .causes import PRODUCTS, TracedOps
 from .computing import SpentOps, costliest
 from .host import WAITS, batch_room
 from .ops import FEW_16BIT, double_precision
-from .run import FIXED, Run, input_sizes, larger_batch
+from .run import FIXED, Run, has_graph, input_sizes, larger_batch
 
 MOST = 0.5
 """Of all weights, and of a step."""
@@ -43,13 +43,11 @@ IMAGES = 4
 """Dimensions of a batch of images, and more: their layers have a weight a channel, a flattened one has one a point, too."""
 
 
-@rule("Pool before the dense layer", claims=COMPUTE, explains=("small_batch",))
+@rule("Pool before the dense layer", claims=COMPUTE, explains=("small_batch",), needs=has_graph)
 def flattened_features(run: Run) -> Iterator[Advice]:
     """One product of flattened images with weights is most of the step; gain: of the ops on its weights all that is for more than
     one point a channel."""
-    traced = run.traced_ops
-    if traced is None or not run.steps.mean_ms or run.eager.is_hot:
-        return
+    traced = run.graph
     variables = traced.source_map.variables
     shapes = [parse_shapes(text)[0] or () for text in variables["shape"].tolist()]
     n_all = sum(prod(shape) for shape, is_one in zip(shapes, variables["trainable"].tolist(), strict=True) if is_one)
@@ -91,12 +89,12 @@ def _products(traced: TracedOps) -> Iterator[tuple[int, tuple[int, ...], int]]:
             yield row, image, weights
 
 
-@rule("Compute once what does not learn", claims=COMPUTE)
+@rule("Compute once what does not learn", claims=COMPUTE, needs=has_graph)
 def frozen_layers(run: Run) -> Iterator[Advice]:
     """Layers behind nothing trained or random, frozen ones or such as text vectorization, compute the same for an example in
     each epoch; gain: the share of the step time of their ops."""
-    traced, layers = run.traced_ops, run.results.layers
-    if traced is None or not run.has_layers or not run.steps.mean_ms or run.eager.is_hot:
+    traced, layers = run.graph, run.results.layers
+    if not run.has_layers:
         return
     variables = traced.source_map.variables
     reads = traced.source_map.details["variable"].isin(np.flatnonzero(variables["trainable"].astype(bool)))
@@ -215,7 +213,7 @@ _ON_ROWS = {
 """Why a step works on all rows, and what to do."""
 
 
-@rule("Work on fewer rows of a table", claims=COMPUTE, explains=("small_batch", "step_overhead"))
+@rule("Work on fewer rows of a table", claims=COMPUTE, explains=("small_batch", "step_overhead"), least=HIGH_GAIN)
 def dense_update(run: Run) -> Iterator[Advice]:
     """A step copies, computes with or updates all rows of tables of which it reads few; gain: the share of what takes most."""
     traced = run.traced_ops
@@ -229,8 +227,6 @@ def dense_update(run: Run) -> Iterator[Advice]:
     if not own:
         return
     work = SpentOps(run.computing, "rows", np.any([ops for _, _, ops, _ in own], axis=0))
-    if work.part.ratio < HIGH_GAIN:
-        return
     _, table, _, first = max(own, key=lambda one: one[0])
     name, shape = (str(traced.source_map.variables[key].iloc[table]) for key in ("name", "shape"))
     n_rows, reads = (parse_shapes(shape)[0] or (0,))[0], f"{tables[table]:,} at most" if tables[table] else "some"
@@ -343,7 +339,7 @@ _NEVER = re.compile(r"gemv|depthwise|dwconv", re.IGNORECASE)
 """Kernels of products for which Tensor Cores have no instruction."""
 
 
-@rule("Compute in 16 bits", level=GENERAL, claims=COMPUTE)
+@rule("Compute in 16 bits", level=GENERAL, claims=COMPUTE, least=MEDIUM_GAIN)
 def low_precision_unused(run: Run) -> Iterator[Advice]:
     """The device computes in 32 bits; gain: half the time of TF32 products, 7/8 of those without Tensor Cores, half of the rest
     where XLA compiled it (op by op, conversions outweigh that)."""
@@ -369,12 +365,10 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
     saved += rest * (1 - 1 / HALF_SPEEDUP) if run.is_compiled else 0.0
     single = 1 - share - double
     gain = steps.ratio("device_compute") * single * saved
-    if gain < MEDIUM_GAIN:
-        return
     yield run.advise(
         f"The {steps.device} computes {number(steps.ms('device_compute'))} of {number(steps.mean_ms)} ms a step; "
         f"{'all' if single > 0.995 else percent(single) + ' of'} its arithmetic is float32.",
-        None,
+        run.computing.part_of_kernels(is_better, "kernels"),
         Fix(
             "Compute in 16 bits, which changes the precision: before the model is built; 'mixed_bfloat16' from "
             "Ampere on and on TPUs. Keep its last layer in float32, such as keras.layers.Activation('softmax', "
@@ -388,7 +382,6 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
         claim=Claim(run.computing.rows_of_kernels(is_better)),
         compute_16bit_ratio=share,
         device_compute_ms=steps.ms("device_compute"),
-        step_time_ms=steps.mean_ms,
         tf32_ratio=tf32,
         tensor_core_eligible_ratio=slow,
         estimate=f"products {_times(tf32, slow)} as fast"
@@ -473,19 +466,17 @@ _SUMS, _OF_PAIRS = ("Sum", "Mean"), ("Sub", "Mul", "SquaredDifference", "Square"
 """Types of ops of which a sum over pairs is one of products."""
 
 
-@rule("Compute what is used only", claims=COMPUTE)
+@rule("Compute what is used only", claims=COMPUTE, needs=has_graph, least=MEDIUM_GAIN)
 def unused_results(run: Run) -> Iterator[Advice]:
     """A slice throws away most of what ops compute; gain: of the share of these ops, with gradients, what nobody uses."""
-    traced = run.traced_ops
-    if traced is None or not run.steps.mean_ms or run.eager.is_hot:
-        return
+    traced = run.graph
     readers = _n_readers(traced)
     kept = {row: _kept_ratio(traced, row) for row in traced.ran(*_PICKS)}
     kept = {row: ratio for row, ratio in kept.items() if 0 < ratio <= FEW_USED}
     made = {row: _made_for(traced, row, readers) for row in kept}
     found = {row: SpentOps(run.computing, "unused", traced.runs([row, *rows])) for row, rows in made.items() if rows}
     row = max(found, key=lambda one: found[one].part.ratio * (1 - kept[one]), default=-1)
-    if row < 0 or found[row].part.ratio * (1 - kept[row]) < MEDIUM_GAIN:
+    if row < 0:
         return
     ops = found[row]
     yield ops.advise(
@@ -533,11 +524,11 @@ def _made_for(traced: TracedOps, row: int, readers: dict[int, int]) -> list[int]
     return []
 
 
-@rule("Make no tensor of all pairs", claims=COMPUTE)
+@rule("Make no tensor of all pairs", claims=COMPUTE, needs=has_graph, least=HIGH_GAIN)
 def all_pairs(run: Run) -> Iterator[Advice]:
     """An op makes all pairs of two tensors' numbers for a sum over an axis that both have; gain: the share of both."""
-    traced = run.traced_ops
-    if traced is None or not run.steps.mean_ms or run.eager.is_hot or run.is_compiled or run.compiles_functions:
+    traced = run.graph
+    if run.is_compiled or run.compiles_functions:
         return
     batch, own = batch_size_of(run.facts, 0), traced.row.to_numpy()
     rows = np.unique(own[(own >= 0) & run.computing.matter]).tolist()
@@ -546,8 +537,6 @@ def all_pairs(run: Run) -> Iterator[Advice]:
     for shape in set(shapes.values()):
         makers = [row for row in shapes if shapes[row] == shape]
         ops = SpentOps(run.computing, "pairs", traced.runs([op for row in makers for op in summed[row]]))
-        if ops.part.ratio < HIGH_GAIN:
-            continue
         first = SpentOps(run.computing, "pairs", traced.runs(makers))
         n_made, n_read = _n_numbers(shape, batch), _n_read(traced, makers[0], batch)
         yield ops.advise(

@@ -231,7 +231,8 @@ def unknown_size(run: Run) -> Iterator[Advice]:
             "tf.where with one and tf.unique."
         ),
         part.ms,
-        **part.evidence,
+        part,
+        np.flatnonzero(np.append(own, False)[op]),
         **evidence,
     )
 

@@ -34,7 +34,7 @@ from ..steps.owners import CATEGORIES
 from .causes import PRODUCTS, TracedOps
 from .computing import SpentOps, costliest, op_line
 from .loops import user_frames
-from .run import Run, compiled
+from .run import Run, compiled, has_graph, runs_functions
 
 _CONVERSION = re.compile(r"nchw_?to_?nhwc|nhwc_?to_?nchw|layoutoptimizer")
 """Kernels of cuDNN and TensorFlow, and transpositions that TensorFlow's layout optimizer adds, in small letters."""
@@ -46,7 +46,7 @@ FEW_16BIT = 0.10
 """Up to this share of the compute time in 16 bits, mixed precision is not in use."""
 
 
-@rule("Keep images in one layout", claims=COMPUTE)
+@rule("Keep images in one layout", claims=COMPUTE, least=MEDIUM_GAIN)
 def layout_conversion(run: Run) -> Iterator[Advice]:
     """Images are converted between channels first and last around convolutions; gain: the share of kernels that only do that."""
     steps, kernels = run.steps, run.results.kernels.frame
@@ -54,8 +54,6 @@ def layout_conversion(run: Run) -> Iterator[Advice]:
         return
     chosen = _converts(kernels["name"].tolist()) | _converts(kernels["op_name"].tolist())
     part, claim = run.free("conversion", "layout_conversion", rows=run.computing.rows_of_kernels(chosen))
-    if part.ratio < MEDIUM_GAIN:
-        return
     yield run.advise(
         f"Converting images between channels first and channels last takes {part}.",
         part,
@@ -140,12 +138,10 @@ _HEAVY = re.compile(
 _PYTHON = re.compile(r"(Eager)?PyFunc(Stateless)?")
 
 
-@rule("Replace a costly op", claims=(*COMPUTE, *IDLE, "copy_to_device", "output"))
+@rule("Replace a costly op", claims=(*COMPUTE, *IDLE, "copy_to_device", "output"), needs=runs_functions)
 def inefficient_op(run: Run) -> Iterator[Advice]:
     """Ops for which something cheaper is known: large filters, Python in the graph, heavy work in loss or metrics; gain: their
     share of the step time times what the alternative saves."""
-    if not run.steps.mean_ms or run.eager.is_hot:
-        return
     yield from _large_filters(run)
     yield from _python_ops(run)
     yield from _outside_layers(run)
@@ -379,18 +375,15 @@ _SCHEDULED_MS = 0.002
 """What an op of next to no work costs a step beside its own time, measured: others run beside it."""
 
 
-@rule("Compute in 32 bits", claims=COMPUTE)
+@rule("Compute in 32 bits", claims=COMPUTE, needs=runs_functions, least=MEDIUM_GAIN)
 def double_precision(run: Run) -> Iterator[Advice]:
     """Most of what is computed is in 64 bits; gain: half of the share of the step time of such ops, of products more."""
-    steps = run.steps
-    if not steps.mean_ms or run.eager.is_hot:
-        return
     ops = SpentOps(run.computing, "double", _ops_of_type(run, "float64") | _ops_on(run, ComputeUnit.VECTOR_64))
+    if not ops.own.any():
+        return
     products = ops.chosen & np.array([*map(is_eligible_type, run.results.op_shares.type)], np.bool_)
     faster = min(_faster_in_32_bits(run), MOST_SPEEDUP)
     gain = ops.part.ratio * HALF + run.computing.part(products).ratio * (1 - 1 / faster - HALF)
-    if gain < MEDIUM_GAIN:
-        return
     n_variables = _weight_types(run).count("float64")
     held = f", as {plural(n_variables, 'weight')} {'is' if n_variables == 1 else 'are'}" if n_variables else ""
     yield ops.advise(
@@ -415,15 +408,12 @@ def _faster_in_32_bits(run: Run) -> float:
     return max(single / peaks[ComputeUnit.VECTOR_64], 1 / HALF) if peaks[ComputeUnit.VECTOR_64] > 0 else 1 / HALF
 
 
-@rule("Compute in float32 on a CPU", claims=COMPUTE)
+@rule("Compute in float32 on a CPU", claims=COMPUTE, needs=runs_functions, least=MEDIUM_GAIN)
 def half_precision(run: Run) -> Iterator[Advice]:
     """A CPU computes much in float16, converted to float32 and back; gain: half of the share of the step time of such ops."""
-    steps = run.steps
-    if not steps.mean_ms or steps.has_device or run.eager.is_hot:
+    if run.steps.has_device:
         return
     ops = SpentOps(run.computing, "half", _ops_of_type(run, "float16"))
-    if ops.part.ratio * HALF < MEDIUM_GAIN:
-        return
     yield ops.advise(
         f"Ops in float16 take {ops.part}, {ops.type}{ops.where} above all: most CPUs convert each number to float32 and back.",
         fix=Fix(
@@ -461,18 +451,14 @@ def _ops_on(run: Run, unit: ComputeUnit) -> Bool:
     return found & ~run.results.op_scopes.is_input
 
 
-@rule("Pick rows in place of one-hot products", claims=COMPUTE)
+@rule("Pick rows in place of one-hot products", claims=COMPUTE, needs=has_graph, least=MEDIUM_GAIN)
 def one_hot_product(run: Run) -> Iterator[Advice]:
     """A product with one-hot rows picks rows of a matrix; gain: the share of these rows, the product and its gradients."""
-    steps, traced = run.steps, run.traced_ops
-    if traced is None or not steps.mean_ms or run.eager.is_hot:
-        return
+    traced = run.graph
     products, rows = _one_hot_products(traced)
     if not products:
         return
     ops = SpentOps(run.computing, "product", traced.runs([*products, *rows]))
-    if ops.part.ratio < MEDIUM_GAIN:
-        return
     depth = ((traced.output_shapes(rows[0]) or [None])[0] or (0,))[-1]
     where = SpentOps(run.computing, "product", traced.runs(products)).where
     yield ops.advise(
@@ -500,7 +486,12 @@ def _one_hot_products(traced: TracedOps) -> tuple[list[int], list[int]]:
     return products, rows
 
 
-@rule("Print less, or less often", claims=COMPUTE, explains=("host_fallback", "small_batch", "step_overhead"))
+@rule(
+    "Print less, or less often",
+    claims=COMPUTE,
+    explains=("host_fallback", "small_batch", "step_overhead"),
+    least=MEDIUM_GAIN,
+)
 def text_of_numbers(run: Run) -> Iterator[Advice]:
     """Each step makes text of numbers, as printing within a graph does; gain: the share of making and writing it, on the host."""
     traced, steps = run.traced_ops, run.steps
@@ -509,9 +500,9 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
     made = traced.dtype[traced.dtype == "string"].index
     of_numbers = [row for row in made.tolist() if traced.dtype.get(traced.source(row, 0), "string") != "string"]
     chosen = np.isin(traced.row, [*of_numbers, *traced.readers(of_numbers)]) & ~run.results.op_scopes.is_input
-    part, claim = run.free("text", "text_of_numbers", rows=run.computing.rows_of(chosen))
-    if part.ratio < MEDIUM_GAIN:
+    if not chosen.any():
         return
+    part, claim = run.free("text", "text_of_numbers", rows=run.computing.rows_of(chosen))
     names = costliest(run, chosen)
     top = int(np.where(chosen, run.results.op_sums.self_us, -1.0).argmax())
     place = op_line(run, top)
@@ -530,7 +521,7 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
     )
 
 
-@rule("Stop checking each op's result", claims=COMPUTE, explains=("small_batch", "step_overhead"))
+@rule("Stop checking each op's result", claims=COMPUTE, explains=("small_batch", "step_overhead"), least=MEDIUM_GAIN)
 def number_checks(run: Run) -> Iterator[Advice]:
     """Each op's result is checked for what is no number; gain: the share of the checks, and of running so many more ops."""
     steps = run.steps
@@ -541,8 +532,6 @@ def number_checks(run: Run) -> Iterator[Advice]:
     ops = SpentOps(run.computing, "check", chosen)
     n = ops.n_per_step
     part = steps.part("check", min(ops.part.ms + n * _SCHEDULED_MS, steps.mean_ms))
-    if part.ratio < MEDIUM_GAIN:
-        return
     yield run.advise(
         f"{amount(n)} of {amount(run.work.n_ops)} ops a step check for what is no number (NaN): about {part}.",
         part,
@@ -560,19 +549,15 @@ def number_checks(run: Run) -> Iterator[Advice]:
     )
 
 
-@rule("Keep images in one layout", claims=COMPUTE)
+@rule("Keep images in one layout", claims=COMPUTE, needs=has_graph, least=MEDIUM_GAIN)
 def turned_images(run: Run) -> Iterator[Advice]:
     """Ops of the program transpose images between channels first and last around convolutions; gain: their share of the step
     time; what XLA and GPUs transpose is `layout_conversion`'s."""
-    steps, traced = run.steps, run.traced_ops
-    if traced is None or not steps.mean_ms or run.eager.is_hot:
-        return
+    traced = run.graph
     turning = [row for row in traced.ran("Transpose") if _moves_channels(traced, row)]
     if len(turning) < 2 or not _meets_convolution(traced, set(turning)):
         return
     ops = SpentOps(run.computing, "transpose", traced.runs(turning))
-    if ops.part.ratio < MEDIUM_GAIN:
-        return
     yield ops.advise(
         f"{amount(ops.n_per_step)} transpositions a step{ops.where} turn images between channels first and channels last around "
         f"convolutions: {ops.part}.",

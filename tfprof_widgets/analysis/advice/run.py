@@ -18,7 +18,7 @@ from ..places import FrameTable, frame_places
 from ..steps.owners import CATEGORIES
 from ..steps.spans import MIN_STEPS, SpanType, kinds_of, on_stream
 from ..steps.steps import fetches_in_a_loop
-from .causes import device_waits, input_wait, iterator_spans, ops_of_graphs, outside_work, shuffle_fill_of
+from .causes import TracedOps, device_waits, input_wait, iterator_spans, ops_of_graphs, outside_work, shuffle_fill_of
 from .claims import Claims
 from .computing import Computing
 from .facts import RunFacts, StepPart
@@ -77,13 +77,6 @@ class Run(RunFacts):
         ms, claim = self.claims.free(rule, Claim(rows, spans, is_outside))
         return self.steps.part(name, float(ms.mean())), claim
 
-    @cached_property
-    def is_launch(self) -> Bool:
-        """Which rows of `attribution` are idle time for a launch, or for Python and the runtime between two kernels."""
-        rows = self.facts.attribution
-        is_launch: Bool = rows.category == CATEGORIES.index("kernel_launch")
-        return is_launch | ~rows.is_at_border
-
     computing = cached_property(Computing)
     eager = cached_property(eager_work)
     traced = cached_property(traced_calls)
@@ -123,6 +116,13 @@ class Run(RunFacts):
             return False
         waited_ms = sum(float(steps.wait_ms(name).mean()) for name in ("input", "kernel_launch"))
         return waited_ms > steps.ms("device_compute")
+
+    @property
+    def graph(self) -> TracedOps:
+        """The same, for rules that need it."""
+        if self.traced_ops is None:
+            raise TypeError("this rule needs the ops of graphs")
+        return self.traced_ops
 
     @cached_property
     def call_gaps(self) -> CallGaps:
@@ -164,6 +164,21 @@ class Run(RunFacts):
         return int(np.isin(kinds, np.unique(kinds[self.results.is_averaged])).sum())
 
     outside = cached_property(outside_work)
+
+
+def runs_functions(run: Run) -> bool:
+    """Whether steps run functions, rather than op by op."""
+    return run.steps.mean_ms > 0 and not run.eager.is_hot
+
+
+def has_graph(run: Run) -> bool:
+    """Whether their graphs are known, too."""
+    return runs_functions(run) and run.traced_ops is not None
+
+
+def recurs(run: Run) -> bool:
+    """Whether there are enough steps to say what any of them does."""
+    return len(run.steps) >= MIN_STEPS
 
 
 def event_names(run: RunFacts, rows: Int64) -> tuple[str, ...]:

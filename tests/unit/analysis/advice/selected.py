@@ -6,27 +6,12 @@ import numpy as np
 
 from tfprof_widgets.analysis import RULES, VISIBLE, Advice, Analysis, parse_op_names, select
 
-OF_A_PART = frozenset(
-    (
-        *("low_precision_unused", "tensor_core_unused", "double_precision", "half_precision", "few_threads"),
-        *("many_passes", "few_blocks", "slow_sum", "unfused_attention", "inefficient_op"),
-        *("unused_results", "flattened_features", "graph_loop", "unknown_size", "host_callback", "input_competes"),
-        *(
-            "input_bound",
-            "h2d_bound",
-            "host_fallback",
-            "idle_border",
-            "launch_bound",
-            "unfused_optimizer",
-            "small_batch",
-        ),
-    )
-)
-"""Rules whose fix leaves some of the time that it is about: section 16 of `docs/semantics.md` says how much."""
+OF_A_PART = frozenset(("graph_loop", "host_fallback", "idle_border", "input_competes", "small_batch", "unknown_size"))
+"""Rules whose gain is less than that: section 16 of `docs/semantics.md` says why."""
 
 
 def why_gain_is_not_of_rows(results: Analysis, at: int) -> str:
-    """Empty where the gain of an advice is the share that its rows have of the mean or the usual step, or less of `OF_A_PART`."""
+    """Empty where the gain of an advice is what its fix wins of its rows in the mean or usual step, or less of `OF_A_PART`."""
     one, claimed = results.advice[at], results.claimed
     if claimed is None or not one.gain_ratio or RULES[one.rule].claims in ((), ("compile",)):
         return ""
@@ -35,7 +20,7 @@ def why_gain_is_not_of_rows(results: Analysis, at: int) -> str:
     had_ps = np.bincount(rows.step[own], rows.time_ps[own], len(time_ps))
     counts = results.is_averaged | (had_ps > 0)
     had_ps, time_ps = had_ps[counts], time_ps[counts]
-    shares = float(had_ps.sum() / time_ps.sum()), float(np.median(had_ps / time_ps))
+    shares = one.claim.won * np.array([had_ps.sum() / time_ps.sum(), np.median(had_ps / time_ps)])
     if one.gain_ratio <= max(shares) + 1e-6 if one.rule in OF_A_PART else np.isclose(one.gain_ratio, shares).any():
         return ""
     return f"{one.gain_ratio} is not of {shares}"

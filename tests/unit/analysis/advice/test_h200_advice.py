@@ -17,7 +17,7 @@ SAVED = Path(__file__).parent / "h200"
 FIRST = {
     # rule, gain, and words of the title
     "iter_each_step": ("new_iterator", 0.53, "19 of 19 steps make an iterator of their own"),
-    "returns_in_a_while_loop": ("graph_loop", 0.45, "(functions.py:112) of at least 256 iterations"),
+    "returns_in_a_while_loop": ("graph_loop", 0.73, "(functions.py:112) of at least 256 iterations"),
     "search_over_learning_rates": ("compilation", 0.91, "is made anew 2 times"),
     "spectrograms_in_py_function": ("input_bound", 0.60, "runs in Python"),
     "windows_of_a_pydataset": ("idle_border", 0.77, "while the input runs Python for 13.3 ms"),
