@@ -414,6 +414,8 @@ def half_precision(run: Run) -> Iterator[Advice]:
     if run.steps.has_device:
         return
     ops = SpentOps(run.computing, "half", _ops_of_type(run, "float16"))
+    if not ops.own.any():
+        return
     yield ops.advise(
         f"Ops in float16 take {ops.part}, {ops.type}{ops.where} above all: most CPUs convert each number to float32 and back.",
         fix=Fix(
