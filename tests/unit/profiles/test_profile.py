@@ -270,7 +270,7 @@ def test_what_a_user_holds_is_composed(kind: type) -> None:
     assert kind.__bases__ == (object,)
 
 
-@pytest.mark.parametrize("name", [*widgets.Dashboard.class_trait_names(is_panel=True), "scope_icicle", "dashboard"])
+@pytest.mark.parametrize("name", [*widgets.Dashboard.class_trait_names(is_panel=True), "dashboard"])
 def test_a_method_that_gives_a_widget_tells_so(name: str) -> None:
     method = getattr(tfprof.Profile, name)
     kind = "".join(map(str.capitalize, name.split("_")))
