@@ -33,7 +33,7 @@ STALLED_S = 20
 IMPORT, LOAD, SHOW, LOAD_AGAIN, DASHBOARD = range(5)
 CELLS = (
     # What is loaded lazily is no part of what a trace costs.
-    "import os, tfprof_widgets as tfprof, pandas\nfrom tfprof_widgets.show import embedding as payload\n"
+    "import os, tfprof_widgets as tfprof, pandas\nfrom tfprof_widgets.show import payload\n"
     "from tfprof_widgets.show import widgets as views\nos.getpid()",
     "prof = tfprof.load('bench.xplane.pb')",
     "prof.timeline()",  # built in the cell itself, so that its output is dated when it is ready

@@ -22,7 +22,7 @@ from .show.front_end import kernel_shell
 if TYPE_CHECKING:
     from .capture.record import CaptureRecord, Detail
     from .capture.remote import Answer, ProfilerServer, RemoteOptions, Watch
-    from .capture.selection import Steps
+    from .capture.window_policy import Steps
     from .read.opening import Opened
 
 

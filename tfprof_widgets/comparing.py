@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .analysis.tables import TableProperty
+from .analysis.table import TableProperty
 from .display import WithoutWidgets, displayed, output_of, write_page
 from .errors import EmptyTraceError, TfProfError
 from .profiles import Profile
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from .analysis.analysis import Analysis
     from .analysis.comparison.comparison import RunDiff
     from .export.document import Part, Row
-    from .show.embedding import Amount
     from .show.outputs import DiffPanel
+    from .show.payload import Amount
     from .show.widgets import Timeline, TraceData
 
 
@@ -193,8 +193,8 @@ class ProfileDiff:
         return write_page(path, self._page, embed=embed)
 
     def _make_panel(self) -> DiffPanel:
+        from .show.contents import diff_content
         from .show.outputs import DiffPanel
-        from .show.payload import diff_content
         from .show.widgets import DiffData
 
         first, second = (one.data.payload.names.cut if one is not None else str for one in self._timelines())
@@ -209,8 +209,8 @@ class ProfileDiff:
 
     def _page(self, amount: Amount) -> str:
         """A page with so much of both traces; bytes are for both together."""
-        from .show.embedding import embed
         from .show.page import comparison_page
+        from .show.payload import embed
 
         shown: list[TraceData] = []
         for timeline in self._timelines():

@@ -12,7 +12,7 @@ from .errors import TfProfError
 from .show.front_end import is_cell_running, kernel_shell
 
 if TYPE_CHECKING:
-    from .show.embedding import Amount
+    from .show.payload import Amount
     from .show.widgets import View
 
 

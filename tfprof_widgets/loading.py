@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .analysis.tables import TableProperty, table
+from .analysis.table import TableProperty, table
 from .display import WithoutWidgets, output_of, write_page
 from .errors import EmptyTraceError
 from .profiles import Profile
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from .analysis.watching.anomalies import Anomaly
     from .read.opening import Found, Opened
-    from .show.embedding import Amount
     from .show.live import LiveView
+    from .show.payload import Amount
     from .trace.capture_facts import WatchLog
 
 STEPS = table("""

@@ -15,10 +15,10 @@ from .errors import TfProfError
 from .export.chrome import chrome_trace_in_pieces
 from .profiled_run import ProfiledRun
 from .show import widgets
-from .show.embedding import Amount, Payload, embed
 from .show.library import limits_of, views_js
 from .show.link import LinkModel
 from .show.page import dashboard_page
+from .show.payload import Amount, Payload, embed
 from .show.widgets import Compact, Dashboard, OverviewPanel, Timeline, TraceData, View, open_again
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .analysis.common import plural
-from .analysis.tables import TABLES, TableProperty
+from .analysis.table import TABLES, TableProperty
 from .display import WithoutWidgets, displayed, output_of, write_page
 from .errors import TfProfError
 from .profiled_run import ProfiledRun
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from .export.files import TableList
     from .profile_views import ProfileViews
     from .read.opening import Opened
-    from .show.embedding import Amount
     from .show.link import LinkModel
+    from .show.payload import Amount
     from .show.widgets import (
         CopyTable,
         Dashboard,

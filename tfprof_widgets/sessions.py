@@ -15,8 +15,8 @@ from .errors import CaptureError, EmptyTraceError
 from .profiles import Profile
 
 if TYPE_CHECKING:
-    from .capture.selection import Steps
     from .capture.v1 import SessionCapture
+    from .capture.window_policy import Steps
     from .read.opening import Opened
 
 

@@ -14,7 +14,7 @@ from .analysis.common import number, percent, plural, typed_table
 from .analysis.facts import Facts
 from .analysis.hosts.hosts import TRAINING_ROLES
 from .analysis.hosts.workers import EXCHANGE
-from .analysis.tables import table
+from .analysis.table import table
 from .export.document import BarRow, bar_table
 from .profiles import Profile
 from .trace.arrays import Bool

@@ -24,9 +24,9 @@ from .analysis.watching.anomalies import Anomaly, AnomalyFinder
 from .capture.bounds import FEWEST_PIECES, n_pieces_of_code
 from .capture.keras import CapturingCallback, OwnMarksPatch
 from .capture.record import CaptureOptions
-from .capture.selection import DEFAULT_STEPS, DEFAULT_WINDOWS, OddPolicy
 from .capture.session import Capture
 from .capture.step_rows import place_of
+from .capture.window_policy import DEFAULT_STEPS, DEFAULT_WINDOWS, OddPolicy
 from .errors import CaptureError
 from .loading import WatchedRun
 from .profiles import Profile
@@ -193,7 +193,7 @@ class Watch(WatchedRun):
             TypeError: `n_steps` is no whole number.
             ValueError: `n_steps` is less than 1.
         """
-        from .capture.selection import require_positive
+        from .capture.window_policy import require_positive
 
         require_positive("n_steps", n_steps, Integral, give="a whole number of steps, such as 10")
         if not self.is_running:

@@ -19,7 +19,7 @@ import tfprof_widgets as tfprof
 from tfprof_widgets.analysis import rules as engine
 from tfprof_widgets.analysis import Highlight, advise
 from tfprof_widgets.analysis import Fix
-from tfprof_widgets.show import embedding as first_pack
+from tfprof_widgets.show import payload as first_pack
 
 first_pack._MOST_EVENTS = 0  # any capture is a long one
 

@@ -14,7 +14,8 @@ from tfprof_widgets.analysis import STEP_CATEGORIES, Analysis, aggregate_ops, se
 from tfprof_widgets.errors import TraceError
 from tfprof_widgets.export import summarize
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.show import Payload, embed, embedding
+from tfprof_widgets.show import Payload, embed
+from tfprof_widgets.show import payload as payload_module
 from tfprof_widgets.trace import Trace, merge_traces
 
 N_IN_EVERY_RUN = 12
@@ -42,9 +43,9 @@ def found() -> list[Analysis]:
 def answer_everything(results: Analysis) -> None:
     """Ask for all that a profile shows; whatever fails raises."""
     trace = results.trace
-    for most in (embedding.MAX_BYTES, 0):
+    for most in (payload_module.MAX_BYTES, 0):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(embedding, "MAX_BYTES", most)
+            patch.setattr(payload_module, "MAX_BYTES", most)
             payload = Payload(results)
         got = receive(payload)
         assert got.n_events == got.meta["n_events_sent"] == trace.n_events

@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from .steps.steps import (
         CATEGORIES, CaptureSummary, Steps, compute_steps, fetches_in_a_loop, guide_of, measure_interference, step_sentence,
     )
-    from .tables import Column, Sent, TABLES, Table, TableProperty, read_tables
+    from .table import Column, Sent, TABLES, Table, TableProperty, read_tables
     from .timeline import Flows, KINDS, compute_flows, flow_table
     from .verdict import Findings, Idle, idle_of, SAYS_WHY_NOTHING_RUNS, judge, suggest_next_steps
     from .watching.anomalies import Anomaly, AnomalyFinder, Machine

@@ -18,7 +18,7 @@ from .layers.layers import PHASES, Layers
 from .source import sample_times
 from .steps.categories import STEP_CATEGORIES
 from .steps.owners import CATEGORIES, Attribution
-from .tables import table
+from .table import table
 
 ATTRIBUTION = table(
     """

@@ -15,7 +15,7 @@ from ..trace.stats import ranges
 from ..trace.trace import MAX_PS, StatKind, Trace, nest
 from .common import PS_PER_NS, distinct, match_in_time, same_key
 from .names import COMPILATION, OpCategory, by_ends, once
-from .tables import table
+from .table import table
 
 EVENTS = table(
     """

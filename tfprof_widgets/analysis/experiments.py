@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from .common import median_and_interval, number, percent
-from .tables import table
+from .table import table
 
 FRAME = table("""
     experiment(...).frame: a run of a variant, in the order in which they ran

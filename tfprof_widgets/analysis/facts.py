@@ -48,7 +48,7 @@ from .ops.shares import OpShares, compute_op_shares
 from .steps.spans import Averaged, Coverage, choose_steps, is_selection, step_coverage
 from .steps.steps import MergedSteps, TracedSteps, compute_steps, guide_of, merge_steps
 from .summaries import OTHER_OPS, HostSums
-from .tables import TABLES
+from .table import TABLES
 from .xla.units import HloExecutions, hlo_executions
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from .steps.categories import (
 )
 from .steps.spans import Pieces, StepTable, device_events, on_stream, resolve
 from .steps.steps import TracedSteps, host_work, table_of
-from .tables import Table, table
+from .table import Table, table
 
 IDLE: Table = table(
     """

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..trace.arrays import Bool, Float64, Int64
 from .common import PS_PER_MS, number, percent, plural, size, typed_table
-from .tables import table
+from .table import table
 
 SYSTEM = table(
     """

@@ -27,7 +27,7 @@ from .out_of_memory.failure import MemoryFailure
 from .steps.categories import GUIDE_PREFIX, STEP_CATEGORIES
 from .steps.spans import MIN_STEPS, Averaged, kinds_of
 from .steps.steps import batch_words, batches_of, ran_on_device
-from .tables import table
+from .table import table
 from .verdict import MARKING, UNTOLD_INPUT, Findings, Verdict, idle_of, judge, op_time_of, suggest_next_steps
 
 BREAKDOWN = table(

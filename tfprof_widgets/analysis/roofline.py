@@ -27,7 +27,7 @@ from .ops.kernels import Kernels
 from .ops.shares import OpShares
 from .steps.spans import SpanType
 from .steps.steps import Steps, TracedSteps
-from .tables import table
+from .table import table
 
 ROOFLINE = table(
     """

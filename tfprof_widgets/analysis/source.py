@@ -37,7 +37,7 @@ from .places import (
     UserFiles,
     frame_places,
 )
-from .tables import table
+from .table import table
 from .xla.programs import expressions
 from .xla.units import HloUnits
 

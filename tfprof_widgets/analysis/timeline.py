@@ -20,7 +20,7 @@ from .input.iterators import CONSUME, PRODUCE
 from .input.tf_data import TfData
 from .memory.memory import MemoryProfile
 from .names import by_ends, by_name
-from .tables import table
+from .table import table
 
 FLOWS = table(
     """

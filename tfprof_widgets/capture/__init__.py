@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         COLUMNS, Children, GpuReader, MachineReader, MachineRows, ProcCounters, PsutilCounters,
         SystemSampler, cpu_quota, machine_facts, memory_limit, no_samples, on_trace_clock,
     )
-    from . import selection, step_rows
+    from . import step_rows, window_policy
     from .program import calls, captured, frames, graphs
     from .program.calls import FitCall, LayerFacts, LineSampler, UNKNOWN, Wanted, calls_of, creation_lines, simple
     from .program.frames import (
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         enable_cpu_memory_recording, no_step_times, note_session_times, read_failure, start_session, stop_session,
     )
     from .remote import Answer, _running
-    from .selection import OddPolicy, WindowPolicy, make_selection
+    from .window_policy import OddPolicy, WindowPolicy, make_selection
     from .session import Capture, active_capture
     from .v1 import HookOptions, SessionCapture, SessionSteps
     from .step_rows import Gaps, MAX_LOSSES, MEMORY_NS, StepRecorder, Waits

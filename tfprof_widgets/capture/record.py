@@ -41,7 +41,7 @@ from .folders import free_text, without_profiler_lines
 from .machine import DEFAULT_HZ, MAX_HZ, MIN_HZ
 from .program.captured import CapturedProgram
 from .program.frames import is_user_file, title_of
-from .selection import Steps, WindowPolicy, make_selection, require_positive
+from .window_policy import Steps, WindowPolicy, make_selection, require_positive
 
 _logger = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from .program.frames import write_whole
 from .program.graphs import without_deprecations
 from .record import import_tensorflow
-from .selection import StepRule, Steps, make_selection, require_positive
 from .steps import LateBase
+from .window_policy import StepRule, Steps, make_selection, require_positive
 
 DEFAULT_MAX_STEPS = 100
 DEFAULT_MAX_BYTES = 256 * 2**20

@@ -23,7 +23,7 @@ from ..analysis.graph.op_graph import GRADIENT
 from ..analysis.graph.options import make_tree_options
 from ..analysis.graph.tree import Tree, build_tree
 from ..analysis.steps.steps import ran_on_device
-from ..analysis.tables import unit_of
+from ..analysis.table import unit_of
 from ..analysis.verdict import MARKING
 
 if TYPE_CHECKING:

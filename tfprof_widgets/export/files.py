@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..analysis.analysis import Analysis
-from ..analysis.tables import TABLES, Column, Kind, Table, unit_of
+from ..analysis.table import TABLES, Column, Kind, Table, unit_of
 from ..errors import TfProfError, TraceError, without_controls
 from ..read.opening import Opened, stamp_of
 from ..read.places import (

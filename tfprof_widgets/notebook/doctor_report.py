@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..analysis.tables import TableProperty, table
+from ..analysis.table import TableProperty, table
 from ..capture.checks.facts import Check
 
 if TYPE_CHECKING:

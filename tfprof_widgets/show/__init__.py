@@ -12,7 +12,7 @@ if TYPE_CHECKING:
         Positions, Tiles, compute_positions, compute_tiles, counter_meta, counter_sample, counter_table, line_numbers,
         longest_of_runs, rows_within, sample_events, sample_rows, window_pack,
     )
-    from .embedding import Amount, Embedded, MAX_BYTES, Payload, embed
+    from .payload import Amount, Embedded, MAX_BYTES, Payload, embed
     from .library import KeptOnce, Library, built, limits_of, referred, shared_by, view_of
     from .link import Bookmark, LinkModel, bookmarks_from_json, bookmarks_to_json
     from .lists import (
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         PART_BYTES, Rows, Section, Table, TableCoder, as_text, pack_bytes,
     )
     from .page import dashboard_page, fallback_html, html_page, json_safe, live_page, script_safe, snapshot
-    from .payload import activity, bounds_of, diff_content, first_view, typical_steps
+    from .contents import activity, bounds_of, diff_content, first_view, typical_steps
     from .tables import FlowTiles, iterator_call_table, op_place_table, worker_step_table
     from .widgets import Dashboard, Timeline, TraceData, TreeView, close_unseen, family
 # fmt: on

@@ -17,9 +17,9 @@ from .library import Library, built, limits_of, names, referred
 from .widgets import HIDDEN, View
 
 if TYPE_CHECKING:
-    from .embedding import Embedded
     from .live import LiveView
     from .outputs import DiffPanel
+    from .payload import Embedded
     from .widgets import Dashboard, TraceData
 
 

@@ -21,7 +21,6 @@ import traitlets
 from ..analysis.graph.options import VIEWS, check_view
 from ..analysis.graph.options import TreeView as Structure
 from ..analysis.steps.categories import STEP_CATEGORIES
-from .embedding import Payload, embed
 from .front_end import kernel_shell, open_widgets
 from .library import (
     KeptOnce,
@@ -36,6 +35,7 @@ from .library import (
 )
 from .link import Bookmarks, LinkModel, bookmarks_from_json, bookmarks_to_json
 from .pack import as_text
+from .payload import Payload, embed
 
 MEMORY_LAYERS = ("stack", "heap", "free")
 """From the bottom."""

@@ -138,7 +138,7 @@ def test_a_page_holds_as_much_of_a_trace_as_it_may_and_says_what_it_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tfprof_widgets.show.counters.TILE_EVENTS", 500)
-    monkeypatch.setattr("tfprof_widgets.show.embedding.MAX_BYTES", 10_000)
+    monkeypatch.setattr("tfprof_widgets.show.payload.MAX_BYTES", 10_000)
     steps = [
         e
         for i in range(1000)

@@ -167,8 +167,8 @@ def test_validation_is_told_apart_and_a_loop_of_the_users_own_is_training() -> N
 
 def test_windows_open_as_asked_and_their_profiles_have_steps_layers_and_lines() -> None:
     out = scenario("""
-        from tfprof_widgets.capture import selection
-        selection.REST_RATIO = 0.0  # on a busy machine a window may take so long that the next one is left out
+        from tfprof_widgets.capture import window_policy
+        window_policy.REST_RATIO = 0.0  # on a busy machine a window may take so long that the next one is left out
         trained = model()
         with tfprof.watch(every=50, window_steps=3) as watch:
             def ask(batch, logs):

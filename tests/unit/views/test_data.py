@@ -11,7 +11,8 @@ import pytest
 from tests.builders import event, line, plane, trace
 from tests.fake_shell import FakeShell
 from tfprof_widgets.analysis import Analysis
-from tfprof_widgets.show import Payload, TraceData, counters, embedding
+from tfprof_widgets.show import Payload, TraceData, counters
+from tfprof_widgets.show import payload as payload_module
 from tfprof_widgets.show import widgets as data_module
 
 Sent = list[tuple[dict[str, Any], list[bytes] | None]]
@@ -21,7 +22,7 @@ Sent = list[tuple[dict[str, Any], list[bytes] | None]]
 def payload(monkeypatch: pytest.MonkeyPatch) -> Payload:
     """Five tiles, none of which is in the first pack."""
     monkeypatch.setattr(counters, "TILE_EVENTS", 100)
-    monkeypatch.setattr("tfprof_widgets.show.embedding._MOST_EVENTS", 10)
+    monkeypatch.setattr("tfprof_widgets.show.payload._MOST_EVENTS", 10)
     events = [event("a/foo:MatMul", 10 * i, 4, flops=i) for i in range(500)]
     return Payload(Analysis(trace(plane("/host:CPU", line("main", *events)))))
 
@@ -153,9 +154,9 @@ def test_a_failure_to_embed_does_not_fail_the_cell(
 
 def test_the_saved_state_of_a_large_trace_keeps_within_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counters, "TILE_EVENTS", 800)
-    monkeypatch.setattr("tfprof_widgets.show.embedding._MOST_EVENTS", 10)
-    monkeypatch.setattr(embedding, "_WHOLE_BYTES", 0)
-    monkeypatch.setattr(embedding, "STEPS_BYTES", 250_000)
+    monkeypatch.setattr("tfprof_widgets.show.payload._MOST_EVENTS", 10)
+    monkeypatch.setattr(payload_module, "_WHOLE_BYTES", 0)
+    monkeypatch.setattr(payload_module, "STEPS_BYTES", 250_000)
     events = (event(f"op{i % 50}:MatMul", 2 * i, 1 + (i * 7919 % 997) / 1000, flops=i * 7919) for i in range(22_000))
     made = Payload(Analysis(trace(plane("/host:CPU", line("main", *events)))))
     model = TraceData(made)

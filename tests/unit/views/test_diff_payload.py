@@ -16,7 +16,7 @@ import tfprof_widgets as tfprof
 from tests.unit.analysis.comparison.drawn_runs import MODEL, Run, diff_of, with_times
 from tfprof_widgets.analysis import UNCHANGED, RunDiff
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.show import diff_content, family, payload, widgets
+from tfprof_widgets.show import contents, diff_content, family, widgets
 
 A = Run(seed=1, input_us=100, kernels={"gemm": 50.0})
 B = Run(seed=2, input_us=100, kernels={"gemm": 50.0}, ops=with_times({"dense": 1.4}) | {"model/new/MatMul": 90.0})
@@ -80,7 +80,7 @@ def test_ops_that_are_called_differently_are_paired() -> None:
 def test_a_capped_table_keeps_what_changed_beyond_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     diff = diff_of(A, B)
     changed = diff.ops.loc[~diff.ops["state"].isin(UNCHANGED), "name"].tolist()
-    monkeypatch.setattr(payload, "MOST_ROWS", len(changed) + 1)
+    monkeypatch.setattr(contents, "MOST_ROWS", len(changed) + 1)
     ops = table(content_of(diff), "ops")
     assert ops["n_rows"] == len(diff.ops) > len(ops["columns"]["name"]) == len(changed) + 1
     assert set(changed) <= set(ops["columns"]["name"])

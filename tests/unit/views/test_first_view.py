@@ -25,12 +25,12 @@ from tfprof_widgets.show import (
     bounds_of,
     compute_positions,
     embed,
-    embedding,
     first_view,
     limits_of,
     typical_steps,
     view_of,
 )
+from tfprof_widgets.show import payload as payload_module
 from tfprof_widgets.trace import SourceMap, empty_source_map, files_in_part, lines_known, merge_traces
 
 CPU = "/host:CPU"
@@ -264,7 +264,7 @@ def test_the_first_pack_does_not_wait_for_advice() -> None:
 
 
 def test_what_a_saved_notebook_keeps_of_a_long_capture_has_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "_MOST_EVENTS", 0)
+    monkeypatch.setattr(payload_module, "_MOST_EVENTS", 0)
     payload = Payload(gpu_run(**PLANTED["collectives"][0]))
     assert "advice:0" in dict(embed(payload, "steps").parts)
     assert "advice:0" in dict(embed(payload, 4 * sum(map(len, payload.first.values()))).parts)

@@ -35,12 +35,11 @@ from tfprof_widgets.show import (
     as_text,
     counters,
     embed,
-    embedding,
     rows_within,
     shared_by,
     window_pack,
 )
-from tfprof_widgets.show import embedding as first_pack_module
+from tfprof_widgets.show import payload as payload_module
 
 
 @pytest.fixture
@@ -189,8 +188,8 @@ def payload(capture_of: Callable[[str], Path]) -> Payload:
     """A real capture in small tiles, with a first pack in which little has room."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counters, "TILE_EVENTS", 1500)
-        patch.setattr(first_pack_module, "MAX_BYTES", 60_000)
-        patch.setattr("tfprof_widgets.show.embedding._SAMPLED_EVENTS", 800)
+        patch.setattr(payload_module, "MAX_BYTES", 60_000)
+        patch.setattr("tfprof_widgets.show.payload._SAMPLED_EVENTS", 800)
         return Payload(Analysis(repeated(read_xspace(capture_of("keras_fit").read_bytes()), 5)))
 
 
@@ -308,8 +307,8 @@ def test_the_value_of_a_counter_that_holds_when_the_window_begins_is_in_it(paylo
 @pytest.fixture(scope="module")
 def of_steps(payload: Payload) -> Embedded:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(embedding, "_WHOLE_BYTES", 0)
-        patch.setattr(embedding, "_CUT_BYTES", 1000)
+        patch.setattr(payload_module, "_WHOLE_BYTES", 0)
+        patch.setattr(payload_module, "_CUT_BYTES", 1000)
         return embed(payload, "steps")
 
 
@@ -338,8 +337,8 @@ def test_of_steps_that_are_too_large_there_is_as_much_as_fits(
     whole = (payload.tiles.edges_ps[0], payload.tiles.edges_ps[-1])
     monkeypatch.setattr(payload, "kept_ps", whole)
     monkeypatch.delitem(payload.__dict__, "of_steps", raising=False)
-    monkeypatch.setattr(embedding, "_WHOLE_BYTES", 0)
-    monkeypatch.setattr(embedding, "STEPS_BYTES", 250_000)
+    monkeypatch.setattr(payload_module, "_WHOLE_BYTES", 0)
+    monkeypatch.setattr(payload_module, "STEPS_BYTES", 250_000)
     embedded = embed(payload, "steps")
     assert size(payload, embedded) <= 250_000
     assert 0 < embedded.n_events < payload.n_events
@@ -401,7 +400,9 @@ def test_the_room_is_used_where_tiles_are_uneven(
 
 def test_a_window_is_packed_once(payload: Payload, monkeypatch: pytest.MonkeyPatch) -> None:
     spans = []
-    monkeypatch.setattr(embedding, "window_pack", lambda cut, span: (spans.append(span), window_pack(cut, span))[1])
+    monkeypatch.setattr(
+        payload_module, "window_pack", lambda cut, span: (spans.append(span), window_pack(cut, span))[1]
+    )
     for max_bytes in (200_000, 250_000, 300_000, 350_000):
         spans.clear()
         embed(payload, max_bytes)

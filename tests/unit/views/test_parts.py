@@ -16,7 +16,7 @@ from tests.unit.views.received import Received, positions_of, receive
 from tfprof_widgets.analysis import Analysis, compute_flows
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.show import Payload, counters, pack
-from tfprof_widgets.show import embedding as first_pack_module
+from tfprof_widgets.show import payload as payload_module
 from tfprof_widgets.trace import StatKind
 
 
@@ -35,11 +35,11 @@ def sent(request: pytest.FixtureRequest, capture_of: Callable[[str], Path]) -> I
     capture, _, way = request.param.partition("-")
     results = Analysis(read_xspace(capture_of(capture).read_bytes()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(first_pack_module, "MAX_BYTES", 2**26)
+        patch.setattr(payload_module, "MAX_BYTES", 2**26)
         if way == "in parts":
             patch.setattr(counters, "TILE_EVENTS", 700)
             patch.setattr(pack, "PART_BYTES", 2**16 + 3000)
-            patch.setattr(first_pack_module, "MAX_BYTES", 30_000)
+            patch.setattr(payload_module, "MAX_BYTES", 30_000)
         payload = Payload(results)
         assert ({"events", "stats"} <= is_here(payload)) == (way == "whole")
         yield Sent(results, payload, receive(payload))

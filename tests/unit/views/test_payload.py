@@ -125,7 +125,7 @@ def test_the_first_pack_is_small_whatever_the_trace_holds(drawing: Callable[[], 
 def test_strings_of_the_meta_object_are_cut_as_short_as_it_takes(
     most_bytes: int, n_characters: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfprof_widgets.show.embedding._MAX_META_BYTES", most_bytes)
+    monkeypatch.setattr("tfprof_widgets.show.payload._MAX_META_BYTES", most_bytes)
     meta, _ = first_of(Payload(Analysis(trace(*many_planes(50)))))
     assert {len(one["name"]) for one in meta["lines"]} == {n_characters}
 
@@ -182,7 +182,7 @@ def test_of_too_many_stats_of_an_event_the_first_ones_travel_and_their_count() -
 
 
 def test_stats_that_do_not_compress_are_spread_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfprof_widgets.show.embedding._MOST_EVENTS", 10)
+    monkeypatch.setattr("tfprof_widgets.show.payload._MOST_EVENTS", 10)
     made = Payload(Analysis(trace(*many_stats(2_000))))
     monkeypatch.setattr(event_tables, "PART_BYTES", 2**17)
     monkeypatch.setattr("tfprof_widgets.show.tables._MAX_STATS", 10_000)
@@ -194,7 +194,7 @@ def test_stats_that_do_not_compress_are_spread_evenly(monkeypatch: pytest.Monkey
 
 def test_names_drawn_first_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(names_module, "_PART_CHARACTERS", 2**15)
-    monkeypatch.setattr("tfprof_widgets.show.embedding._MOST_EVENTS", 10)
+    monkeypatch.setattr("tfprof_widgets.show.payload._MOST_EVENTS", 10)
     drawn = [
         event(f"{rounds(i, 40)}:MatMul", 10 * i, 9 if i % 100 == 0 else 0.001, note=rounds(-i, 40))
         for i in range(4_000)
@@ -213,7 +213,7 @@ def test_names_drawn_first_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_sample_has_the_values_of_its_events(drawn: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfprof_widgets.show.embedding._MOST_EVENTS", 10)
+    monkeypatch.setattr("tfprof_widgets.show.payload._MOST_EVENTS", 10)
     made = Payload(Analysis(drawn))
     assert not {"events", "stats"} & is_here(made)
     got = receive(made)

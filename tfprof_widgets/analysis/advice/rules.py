@@ -13,8 +13,8 @@ from ..card import COMPUTE, LAST, MEDIUM_GAIN, RULES, Advice, Fix, FoundAdvice, 
 from ..common import typed_table
 from ..events import Framework
 from ..facts import Facts
-from ..tables import table
-from . import busy, calls, device, host, input_rules, loops, model, moved, ops, python, workers  # noqa: F401 - these declare the rules
+from ..table import table
+from . import busy, calls, device, host, input_rules, loops, memory_traffic, model, ops, python, workers  # noqa: F401 - these declare the rules
 from .claims import MUCH, Claimed, stretches_of
 from .run import Run
 

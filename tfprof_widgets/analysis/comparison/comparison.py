@@ -16,7 +16,7 @@ from ..common import number, plural
 from ..facts import Facts
 from ..graph.op_graph import compute_variables
 from ..machine import MachineLoad
-from ..tables import table
+from ..table import table
 from .changes import (
     BUSY_MACHINE,
     NOT_SURE,

@@ -22,7 +22,7 @@ from ..layers.scopes import DATA_SCOPE, OpScopes, op_scopes
 from ..memory.moments import Snapshots
 from ..names import parse_op_names
 from ..ops.executions import EAGER_SCOPE
-from ..tables import table
+from ..table import table
 
 VARIABLES = table(
     """

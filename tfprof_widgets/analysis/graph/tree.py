@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...trace.arrays import Int64
 from ...trace.op_graph import OpGraph
 from ..facts import Facts
-from ..tables import table
+from ..table import table
 from .nodes import (
     COLUMN,
     NUMBERS,

@@ -18,7 +18,7 @@ from ..events import Framework, framework_of, is_of_torch
 from ..names import OpCategory, by_ends
 from ..steps.spans import on_stream
 from ..summaries import travels, united
-from ..tables import table
+from ..table import table
 
 HOSTS = table("""
     hosts: a host

@@ -30,7 +30,7 @@ from ..steps.categories import STEP_CATEGORIES, computes_on_host
 from ..steps.spans import MIN_STEPS, SpanType, on_stream
 from ..steps.steps import Steps, TracedSteps
 from ..summaries import OWNER, travels
-from ..tables import table
+from ..table import table
 from .clocks import NO_SHIFTS, ClockShifts, align_most, clock_shifts
 from .hosts import HostFacts, median_of_others, roles
 

@@ -17,7 +17,7 @@ from ..events import nearest_marked
 from ..grouping import Grouping, data_lines
 from ..names import ASYNC_STAGES, WRAPPERS, by_name, parse_op_names
 from ..ops.executions import Occurrences
-from ..tables import table
+from ..table import table
 
 CATEGORIES = table(
     """

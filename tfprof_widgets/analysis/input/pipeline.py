@@ -11,7 +11,7 @@ import pandas as pd
 from ...trace.arrays import Float64
 from ...trace.trace import Trace
 from ..common import PS_PER_US, number, plural, sum_by, typed_table
-from ..tables import TableProperty, table
+from ..table import TableProperty, table
 from .iterators import (
     EXECUTIONS,
     SLOW_CALL_PS,

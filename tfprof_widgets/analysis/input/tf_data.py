@@ -18,7 +18,7 @@ from ..common import PS_PER_MS, PS_PER_US, US_PER_MS, Types, plural, sum_by, typ
 from ..grouping import Grouping, group_events
 from ..names import WRAPPERS, base_name, parse_op_names
 from ..summaries import MOST, OWNER, no_events, travels
-from ..tables import table
+from ..table import table
 from .iterators import FILE_READERS, SLOW_CALL_PS, execution, executions, find_calls, merge_iterators
 from .usage import (
     FILL_SHARE,

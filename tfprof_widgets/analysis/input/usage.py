@@ -13,7 +13,7 @@ from ...trace.arrays import Bool, Int64
 from ...trace.trace import StatValue, Trace
 from ..common import PS_PER_MS, Stretches, Types, children_of, rows_below, sum_by
 from ..names import ASYNC_ITERATORS, WRAPPERS, base_name, by_name
-from ..tables import table
+from ..table import table
 from .iterators import SLOW_CALL_PS, IteratorCalls, IteratorNodes, merged_name, short_name
 
 ITERATORS = table(

@@ -23,7 +23,7 @@ from ..ops.executions import EAGER_SCOPE
 from ..ops.ops import OpSums, side_table
 from ..ops.shares import OpShares
 from ..places import BUCKET_OF_TYPE, COPIES, GRADIENT_SUMS, KERAS, PROGRAM_ENDS, FrameTable, UserFiles, frame_places
-from ..tables import table
+from ..table import table
 from .scopes import (
     AMBIGUOUS,
     DATA_SCOPE,

@@ -15,7 +15,7 @@ from ...trace.arrays import Bool, Float64, Int32, Int64
 from ..common import dense_codes, first_of, numbered, plural, table_of_arrays, text_column
 from ..names import CALL
 from ..ops.ops import OpSums
-from ..tables import table
+from ..table import table
 
 SCOPES = table(
     """

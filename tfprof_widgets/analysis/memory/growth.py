@@ -9,7 +9,7 @@ import pandas as pd
 
 from ...trace.arrays import Float64, Int64
 from ..common import plural, size
-from ..tables import table
+from ..table import table
 from .moments import Snapshots, StepSpans, texts
 
 UNFREED = table("""

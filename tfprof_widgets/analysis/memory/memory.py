@@ -19,7 +19,7 @@ from ..events import Framework, framework_of
 from ..grouping import Grouping, group_events
 from ..names import parse_op_names
 from ..summaries import MOST, OTHER_OPS, OWNER, HostSums, no_events, travels, united, with_rest
-from ..tables import table
+from ..table import table
 from .growth import UNFREED, MemoryGrowth, describe_growth, measure_growth, unfreed_table
 from .moments import (
     HELD_AT_PEAK,

@@ -16,7 +16,7 @@ from ...trace.stats import ranges
 from ...trace.trace import MISSING, StatKind, Trace, dtype_name
 from ..common import PS_PER_MS, typed_table, unique_codes
 from ..grouping import Grouping
-from ..tables import table
+from ..table import table
 
 PEAK = table(
     """

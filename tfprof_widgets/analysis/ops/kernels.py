@@ -19,7 +19,7 @@ from ..grouping import UNIT_TEXTS, on_tensor_cores
 from ..names import parse_op_names
 from ..steps.spans import on_stream
 from ..summaries import travels, united
-from ..tables import table
+from ..table import table
 from .executions import Occurrences
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ...trace.trace import Trace
 from ..common import PS_PER_MS, PS_PER_NS, PS_PER_US, host_of_plane, sum_by, table_of_arrays
 from ..grouping import N_UNITS, on_tensor_cores, time_by_unit, unit_ratios
 from ..summaries import MOST, OTHER_OPS, OWNER, travels, united
-from ..tables import table
+from ..table import table
 from ..xla.units import HloUnits
 from .executions import Occurrences, Units, op_occurrences
 from .shares import OpShares, dominant_ops

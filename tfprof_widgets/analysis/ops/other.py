@@ -30,7 +30,7 @@ from ..names import framework_op
 from ..steps.spans import SpanType, on_host, on_stream
 from ..steps.steps import TracedSteps
 from ..summaries import MOST, OWNER, travels, united
-from ..tables import table
+from ..table import table
 from ..xla.programs import HloGraph, HloGraphs, expressions
 from ..xla.units import HloUnits
 from .executions import Occurrences

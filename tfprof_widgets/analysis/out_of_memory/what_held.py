@@ -18,7 +18,7 @@ from ..layers.layers import BACKWARD, FORWARD, layers_of
 from ..memory.moments import BEFORE_CAPTURE, STACK, live_table, unknown_op
 from ..names import parse_op_names
 from ..ops.executions import EAGER_SCOPE
-from ..tables import table
+from ..table import table
 
 BY_OP = table("""
     memory_failure.by_op: an op that held memory when it ran out, largest first

@@ -20,7 +20,7 @@ from ..common import PS_PER_MS, block_middles, dense_codes, milliseconds, number
 from ..events import GET_NEXT, int_stat_at
 from ..grouping import N_UNITS, ComputeUnit, Grouping, group_events, time_by_unit, unit_ratios
 from ..summaries import MOST, OWNER, HostSums, travels
-from ..tables import table
+from ..table import table
 from .categories import (
     CATEGORY_CODE,
     CATEGORY_LABELS,

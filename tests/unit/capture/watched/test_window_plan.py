@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tfprof_widgets.capture import OddPolicy, selection
+from tfprof_widgets.capture import OddPolicy, window_policy
 
 
 def profiled(plan: OddPolicy, numbers: range) -> list[int]:
@@ -60,7 +60,7 @@ def test_windows_that_nobody_asked_for_are_so_many_at_most_and_others_are_not_co
 
 def test_after_a_window_none_opens_by_itself_for_a_multiple_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(selection.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(window_policy.time, "monotonic", lambda: now[0])
     plan = OddPolicy(every_seconds=1.0, n_steps=1)
     plan.rest_after(0.5)
     now[0] = 9.0
@@ -93,7 +93,7 @@ def test_a_suggestion_takes_the_place_of_the_one_before_and_is_tried_a_few_times
     for at in (40, 60, 80):
         plan.suggest("slow", known_as="0", at=at)
         profiled(plan, range(at - 10, at + 10))
-    assert plan.n_own == selection.MAX_TRIES
+    assert plan.n_own == window_policy.MAX_TRIES
     assert plan.suggest("another", known_as="1")
 
 
