@@ -575,6 +575,8 @@ class WatchLoop:
         self._slow_step = -1
         self._n_pieces: int | None = None
         """Of compiled code, when a step was long."""
+        self._is_file_new = False
+        """Whether the file that asks for a window was empty when it was first seen."""
         self._failed: set[str] = set()
         self._long_ns = math.inf
         self._over = threading.Lock()
@@ -707,6 +709,9 @@ class WatchLoop:
             return
         with contextlib.suppress(OSError, ValueError):
             asked = file.read_bytes()[:20].strip()
+            self._is_file_new = not asked and not self._is_file_new
+            if self._is_file_new:  # its number may be about to be written
+                return
             file.unlink()
             self.plan.ask(int(asked) if asked.isdigit() else self.plan.n_steps, f"{TRIGGER} was touched")
 

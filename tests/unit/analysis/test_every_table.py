@@ -260,7 +260,7 @@ def test_columns_of_groups_and_tables_are_taken_over_with_a_prefix_before_their_
 
 
 def test_every_module_that_declares_tables_is_looked_in() -> None:
-    declares = re.compile(r"^from \S*\btables import (?:.*\W)?table$", re.MULTILINE)
+    declares = re.compile(r"^from \S*\btable import (?:.*\W)?table$", re.MULTILINE)
     paths = [path for path, text in layers.package_modules().items() if declares.search(text)]
     modules = {".".join(("tfprof_widgets", *path.with_suffix("").parts)) for path in paths}
     assert {found.module for found in TABLES.values()} == modules

@@ -175,6 +175,8 @@ def test_windows_open_as_asked_and_their_profiles_have_steps_layers_and_lines() 
                 if batch == 20:
                     watch.capture(4)
                 if batch == 120:
+                    (watch.folder / "capture").touch()
+                    time.sleep(0.1)  # a look may fall between: a file that is empty so far says nothing yet
                     (watch.folder / "capture").write_text("2")
                     until(lambda: not (watch.folder / "capture").exists())
             trained.fit(dataset(), steps_per_epoch=160, verbose=0,
