@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -25,6 +26,9 @@ settings.load_profile("any machine")
 # Hundreds of processes import this package: a Python that keeps no bytecode would compile it in each.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job is started deaf to it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # To import nbformat takes 5 s where this package is installed: it builds a grammar of addresses that no notebook of ours has.
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
