@@ -367,7 +367,8 @@ class Waits:
         of_row = np.array([-1 if row.iterator is None else id(row.iterator) for row in rows], np.int64)
         is_joined = (of_row[1:] == of_row[:-1]) & (first[1:] == (first + n_batches)[:-1]) & (of_row[1:] >= 0)
         # To the begin of the next step where that is here: a profiler that closes in between makes the gap longer.
-        periods = np.array([row.elapsed_ns for row in rows], np.float64)
+        elapsed = np.array([row.elapsed_ns for row in rows], np.float64)
+        periods = elapsed.copy()
         periods[:-1][is_joined] = np.diff(np.array([row.begin_ns for row in rows], np.int64))[is_joined]
         references = {id(row.iterator): row.iterator for row in rows if row.iterator is not None}
         for key, reference in references.items():
@@ -386,8 +387,8 @@ class Waits:
         n_early = 0 if is_last else int(np.argmin(np.append(is_early[n_held:][::-1], False)))
         n = len(rows) - n_early
         self._held = rows[n:]
-        waited[:n] = np.where(np.isnan(measured[:n]), self._settled(waited[:n], rows, is_joined), measured[:n])
-        return rows[:n], waited[:n]
+        settled = np.minimum(self._settled(waited[:n], rows, is_joined), elapsed[:n])
+        return rows[:n], np.where(np.isnan(measured[:n]), settled, measured[:n])
 
     def _settled(self, waited: Floats, rows: list[OpenStep], is_joined: npt.NDArray[np.bool_]) -> Floats:
         """Waits that are not negative: a step that asks late for its batch makes the wait of the one before so much less."""
