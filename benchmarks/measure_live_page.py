@@ -95,7 +95,7 @@ class _Training:
         rows["start_ns"] = 10**18 + 10**6 * rows["number"].astype(np.int64)
         self.training.add_steps(rows)
         self.training.show_in(
-            view, title="fit", state="running", ended_ns=None, anomalies=(), windows=(), opened=(), file="", notices=[]
+            view, title="fit", state="running", ended_ns=None, anomalies=(), opened=(), file="", notices=[]
         )
 
 

@@ -97,29 +97,16 @@ def capturing(
     options: CaptureOptions, line: StatusLine, *, on_failure: Callable[[Profile], None], title: str = "profile"
 ) -> Iterator[Profile]:
     """Capture a block; `on_failure` gets the filled profile before its exception goes on. The line shows progress."""
-    from .capture.windows import interrupts_put_off
-
     captured = Profile(title=title)
-    capture = Capture(options, patch=KerasPatch())
+    capture = Capture(options, patch=KerasPatch(), title=title)
     capture.start()
-    try:
-        with following(capture, line):
-            yield captured
-    except BaseException as error:
-        with contextlib.suppress(CaptureError):  # the user's own exception is the one to report
-            interrupted = isinstance(error, KeyboardInterrupt)
-            with contextlib.suppress(KeyboardInterrupt), interrupts_put_off():
-                captured.run.take(capture.stop(outcome="interrupted" if interrupted else "exception", error=error))
-                line.rest = record_text(capture.record)
-            with contextlib.suppress(KeyboardInterrupt):
-                on_failure(captured)
-        raise
-    with interrupts_put_off():
-        try:
-            capture.stop()
-        finally:  # also when nothing could be written, which the record tells
-            captured.run.take(capture.record)
-            line.rest = record_text(capture.record)
+
+    def take() -> None:
+        captured.run.take(capture.record)
+        line.rest = record_text(capture.record)
+
+    with capture.around(take, lambda: on_failure(captured)), following(capture, line):
+        yield captured
 
 
 def _show(captured: Profile, line: StatusLine) -> None:

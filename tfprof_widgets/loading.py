@@ -83,7 +83,7 @@ def load(
       the number in its file's name; files of several directories are of several tasks;
     - any other glob of files and run directories: all are merged; a capture that is there twice counts once;
     - the folder of a training that is watched, or was, or the `logdir` of such, without a profile of its own, for the
-      last one: a `WatchedRun` in place of a `Profile`.
+      last one: a `WatchedRun` in place of a `Profile`. So it is of a capture that was killed before a window had closed.
 
     Each of these may be a URL that fsspec knows: `http://`, `https://`, `memory://`, and `gs://` and `s3://` with their
     packages. Only the files of what is opened are fetched, with limits on size, listings and a server's silence.
@@ -115,24 +115,20 @@ def load(
         >>> prof
         <Profile run: 8 steps, ... ms a step, ... events>
     """
-    from .read.steps_file import is_watch_log, newest_watch
+    from .read.steps_file import is_watch_log, newest_watch, read_watch_log
 
     if is_watch_log(path):
-        return _watched(path)
+        log = read_watch_log(path)  # what cannot be read is told now
+        if not log.is_profile:
+            return WatchedRun(lambda: read_watch_log(log.folder))
+        path = log.folder
     try:
         return load_profile(path, graph=graph, executor=executor)
     except EmptyTraceError:
         newest = newest_watch(path)
         if newest is None:
             raise
-        return _watched(newest)
-
-
-def _watched(folder: str | Path) -> WatchedRun:
-    from .read.steps_file import read_watch_log
-
-    read_watch_log(folder)  # what cannot be read is told now
-    return WatchedRun(lambda: read_watch_log(folder))
+        return load(newest)
 
 
 def load_profile(path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None) -> Profile:
@@ -202,8 +198,9 @@ def recover() -> pd.DataFrame:
     the windows that were closed before. Where all steps are captured, a window closes after 20 s, at the end of a step;
     with a selection it closes behind the selected steps. So at most that much is lost: where no steps are marked, or
     several threads mark some at once, at most `max_seconds`. As much is lost by SIGTERM where the capture was begun on
-    another thread than the main one. With `logdir=` what is kept is in that directory instead, where `load` finds it.
-    Of a training that was watched all steps but those of the last second are there, too.
+    another thread than the main one. With `logdir=` the windows are in that directory instead, where `load` finds them.
+    How long steps took is there of all but the last second, whatever ended it: `load` gives a `WatchedRun` where no window
+    was closed.
 
     Traces of ended processes are deleted after 7 days, and the oldest of them beyond 1 GiB.
 

@@ -10,23 +10,24 @@ import os
 import queue
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, replace
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .analysis.watching.anomalies import Anomaly, AnomalyFinder
 from .capture.bounds import FEWEST_PIECES, n_pieces_of_code
-from .capture.keras import CapturingCallback, OwnMarksPatch
-from .capture.record import CaptureOptions
+from .capture.keras import CapturingCallback, KerasPatch, OwnMarksPatch
+from .capture.machine import MachineRows
+from .capture.record import CaptureOptions, record_of
 from .capture.session import Capture
-from .capture.step_rows import place_of
-from .capture.window_policy import DEFAULT_STEPS, DEFAULT_WINDOWS, OddPolicy
+from .capture.step_rows import StepRecorder, place_of
+from .capture.window_policy import DEFAULT_STEPS, DEFAULT_WINDOWS, OddPolicy, require_positive
 from .errors import CaptureError
 from .loading import WatchedRun
 from .profiles import Profile
@@ -37,20 +38,17 @@ from .trace.capture_facts import COMPILED, VALIDATION, XLA_COMPILED, Steps, trai
 from .watching_state import N_LATEST, Training, state_of_outcome
 
 if TYPE_CHECKING:
-    from .capture.machine import MachineRows
     from .capture.program.captured import CapturedProgram
     from .capture.record import CaptureRecord, Detail, Outcome, Window
-    from .capture.step_rows import StepRecorder
-    from .read.steps_file import WatchWriter
     from .show.live import LiveView
-    from .trace.capture_facts import WatchLog
+    from .trace.capture_facts import Event, WatchLog
 
 
 MAX_SECONDS, MAX_BYTES = 60.0, 32 * 2**20
 """Of one window, as of a capture."""
-ROOM_BYTES = 256 * 2**20
-"""Free bytes that the folder needs: for steps of some hours, and some windows."""
 _PATIENCE_S = 2.0
+_AROUND_NS = 10**10
+"""Samples of the machine so long before and after a window are its profile's."""
 LOOK_S = 0.1
 """How often a long step and an iterator's gaps are checked for."""
 TAKE_S = 0.25
@@ -111,38 +109,32 @@ def watch(
         >>> len(watch.steps)
         16
     """
-    options = WatchOptions(
-        every=every,
-        every_seconds=every_seconds,
-        windows=windows,
-        max_windows=max_windows,
-        window_steps=window_steps,
-        logdir=logdir,
-        detail=detail,
-    )
-    return Watch(options)
-
-
-@dataclass(frozen=True, kw_only=True)
-class WatchOptions:
-    """What a watch is asked to do, as of `watch()`; a bad argument is a `TypeError` or `ValueError` that says what to give."""
-
-    every: int | None = None
-    every_seconds: float | None = None
-    windows: bool = True
-    max_windows: int = DEFAULT_WINDOWS
-    window_steps: int = DEFAULT_STEPS
-    logdir: str | Path | None = None
-    detail: Detail = "normal"
-
-    def __post_init__(self) -> None:
-        self.plan()
-        CaptureOptions(detail=self.detail, logdir=self.logdir)
-
-    def plan(self) -> OddPolicy:
-        return OddPolicy(
-            every=self.every, every_seconds=self.every_seconds, n_steps=self.window_steps, max_windows=self.max_windows
+    return Watch(
+        watch_options(
+            every=every,
+            every_seconds=every_seconds,
+            windows=windows,
+            max_windows=max_windows,
+            window_steps=window_steps,
+            logdir=logdir,
+            detail=detail,
         )
+    )
+
+
+def watch_options(*, logdir: str | Path | None = None, detail: Detail = "normal", **plan: Any) -> CaptureOptions:
+    """The capture that a watch is, with a new policy; a bad argument is a `TypeError` or `ValueError` that says what to give."""
+    policy = OddPolicy(**plan)
+    n_windows = policy.max_windows + 50
+    return CaptureOptions(
+        steps=policy,
+        system=False,
+        detail=detail,
+        logdir=logdir,
+        max_seconds=MAX_SECONDS * n_windows,
+        max_bytes=MAX_BYTES * n_windows,
+        command="watch",
+    )
 
 
 class Watch(WatchedRun):
@@ -159,13 +151,11 @@ class Watch(WatchedRun):
         (True, False)
     """
 
-    def __init__(self, options: WatchOptions, *, title: str = "") -> None:
+    def __init__(self, options: CaptureOptions, *, title: str = "") -> None:
         super().__init__(self._read_log)
-        self._options, self._plan, self._title = options, options.plan(), title
-        self._state = "running"
-        self._ended_ns: int | None = None
+        assert isinstance(options.steps, OddPolicy)
+        self._options, self._plan, self._title = options, options.steps, title
         self._loop: WatchLoop | None = None
-        self._reader: WindowReader | None = None
         self._view: LiveView | None = None
         self._line = StatusLine()
         self._capture: Capture | None = None
@@ -193,8 +183,6 @@ class Watch(WatchedRun):
             TypeError: `n_steps` is no whole number.
             ValueError: `n_steps` is less than 1.
         """
-        from .capture.window_policy import require_positive
-
         require_positive("n_steps", n_steps, Integral, give="a whole number of steps, such as 10")
         if not self.is_running:
             raise CaptureError("The training is not watched any more: capture() asks for steps that are still to come.")
@@ -203,7 +191,7 @@ class Watch(WatchedRun):
     @property
     def windows(self) -> list[Profile]:
         """The profiles of the windows that have closed, oldest first; empty where nothing was profiled."""
-        return [] if self._reader is None else [found.profile for found in list(self._reader.windows)]
+        return [] if self._loop is None else list(self._loop.reader.profiles)
 
     def dashboard(self) -> LiveView:
         """The widget that shows it, which moves while the training runs."""
@@ -230,123 +218,57 @@ class Watch(WatchedRun):
     ) -> None:
         self._block.__exit__(kind, error, traceback)
 
-    # ---- its begin and its end, for whoever watches ---------------------------------------------------------------------
+    # ---- for whoever watches ----------------------------------------------------------------------------------------------
 
     def begin(self, line: StatusLine, **parts: Any) -> Capture:
-        """Begin to watch what runs in this process, with these `parts` of the `Capture` that its steps are told to."""
-        import os
-
-        from .capture.machine import MachineRows
-        from .capture.record import CaptureOptions
-        from .capture.session import Capture
-        from .capture.step_rows import StepRecorder
-        from .read.steps_file import WINDOWS, WatchWriter
-        from .trace.scratch import make_folder, remove_folder
-
-        if self._options.logdir is None:
-            folder = make_folder(ROOM_BYTES)
-            weakref.finalize(self, remove_folder, folder, os.getpid())
-        else:
-            folder = free_folder(Path(self._options.logdir).expanduser().absolute(), time.time_ns())
-        machine = MachineRows()
-        recorder = StepRecorder(machine.memory, is_watched=True)
-        n_windows = self._plan.max_windows + 50
-        options = CaptureOptions(
-            steps=self._plan,
-            system=False,
-            detail=self._options.detail,
-            logdir=folder / WINDOWS,
-            max_seconds=MAX_SECONDS * n_windows,
-            max_bytes=MAX_BYTES * n_windows,
-            command="watch",
-        )
-        self._capture = Capture(options, recorder=recorder, on_window=self._take_window, **parts)
-        self._reader = WindowReader(recorder, machine, self._push, makes_dashboards=kernel_shell() is not None)
-        self._loop = WatchLoop(recorder, self._plan, machine, WatchWriter(folder), finds_windows=self._options.windows)
-        self._loop.on_tick = self._tick
-        self._line = line
-        self._capture.start()
+        """Begin to watch what runs in this process, with these `parts` of the `Capture`, and show it."""
+        logdir = None if self._options.logdir is None else free_folder(Path(self._options.logdir))
+        options = replace(self._options, logdir=logdir)
+        self._loop = WatchLoop(self._plan, self._tick)
         # A folder that is gone with the watch has a name that says nothing.
-        title = self._title or ("watched training" if self._options.logdir is None else "")
-        self._loop.event("begin", title=title, process_id=os.getpid())
-        machine.start()
-        self._reader.start()
-        self._loop.start()
-        return self._capture
-
-    def show(self, line: StatusLine) -> None:
-        """Display the widget in a notebook, in the place of the line; elsewhere have the line tell of it."""
+        title = self._title or ("watched training" if logdir is None else "")
+        self._capture, self._line = Capture(options, watcher=self._loop, title=title, **parts), line
+        self._capture.start()
+        self._loop.start(self._capture)
         if kernel_shell() is None:
             line.begin(self._words())
-            return
-        with contextlib.suppress(Exception):  # a display must not fail a training
-            line.display(self)
-
-    def finish(self, outcome: str) -> None:
-        """Take what is left, after the capture has stopped."""
-        if self._loop is None or self._reader is None:
-            return
-        self._state, self._ended_ns = state_of_outcome(outcome), time.time_ns()
-        if self._capture is not None and self._capture.program.unrecorded:
-            self._loop.event("unrecorded", name=self._capture.program.unrecorded)
-        self._loop.event("end", outcome=outcome)
-        self._loop.machine.stop()
-        self._reader.stop(_PATIENCE_S)
-        self._loop.stop()
-        self._loop.writer.close()
-        self._line.rest = self._words()
-
-    def _take_window(self, window: Window, program: CapturedProgram) -> None:
-        loop, reader = self._loop, self._reader
-        if loop is None or reader is None:
-            return
-        self._plan.rest_after((window.stop_ns - window.start_ns) / 1e9 + window.stop_s)
-        found = reader.take(window, program, self._plan.why)
-        folder, run_dir = loop.writer.folder, window.run_dir
-        loop.event(
-            "window",
-            step=window.first_step,
-            index=found.index,
-            first_step=window.first_step,
-            last_step=window.last_step,
-            why=found.why,
-            path=str(run_dir.relative_to(folder) if run_dir.is_relative_to(folder) else run_dir),
-        )
+        else:
+            with contextlib.suppress(Exception):  # a display must not fail a training
+                line.display(self)
+        return self._capture
 
     def _tick(self, *, is_last: bool) -> None:
         self._push()
-        if not is_last:
+        if is_last:
+            self._line.rest = self._words()
+        else:
             self._line.say(self._words())
 
     def _words(self) -> str:
         loop = self._loop
-        if loop is None or self._reader is None:
+        if loop is None:
             return ""
-        n_anomalies = sum(one.severity != "info" for one in loop.anomalies)
-        return loop.training.line(len(self._reader.windows), n_anomalies)
+        return loop.training.line(len(loop.reader.profiles), sum(one.severity != "info" for one in loop.anomalies))
 
     def _push(self) -> None:
-        view, loop, reader = self._view, self._loop, self._reader
-        if view is None or loop is None or reader is None:
+        view, loop, capture = self._view, self._loop, self._capture
+        if view is None or loop is None or capture is None:
             return
         with self._lock:
-            windows = list(reader.windows)
-            capture = self._capture
-            notices = [*(() if capture is None else capture.notices), loop.writer.notice]
+            folder, outcome = capture.writer.folder, loop.outcome
             loop.training.show_in(
                 view,
                 title=self._title,
-                state=self._state,
-                ended_ns=self._ended_ns,
+                state=state_of_outcome(outcome) if outcome else "running",
+                ended_ns=loop.ended_ns,
                 anomalies=loop.anomalies,
-                windows=[window_head(found) for found in windows],
-                opened=[found.dashboard for found in windows if found.dashboard is not None and found.state == "ready"],
-                file=str(loop.writer.folder),
-                trigger_file=str(loop.writer.folder / TRIGGER),
+                opened=list(loop.reader.dashboards),
+                file=str(folder),
+                trigger_file=str(folder / TRIGGER),
                 budget=f"{self._plan.n_own} of {self._plan.max_windows} windows",
-                notices=[notice for notice in notices if notice],
-                can_ask=self.is_running,
-                is_recorded=capture is None or not capture.program.unrecorded,
+                notices=[notice for notice in (*capture.notices, capture.writer.notice) if notice],
+                can_ask=not outcome,
+                is_recorded=not capture.program.unrecorded,
             )
 
     def _answer(self, _view: object, message: dict[str, Any], _buffers: object) -> None:
@@ -357,32 +279,16 @@ class Watch(WatchedRun):
     def _read_log(self) -> WatchLog:
         from .read.steps_file import read_watch_log
 
-        if self._loop is None:
+        if self._capture is None:
             raise CaptureError("Nothing was watched yet: the steps come when the `with` block runs.")
-        return read_watch_log(self._loop.writer.folder)
+        return read_watch_log(self._capture.writer.folder)
 
 
 @contextlib.contextmanager
 def watching(watch: Watch, line: StatusLine) -> Iterator[Watch]:
     """Watch a block: its steps, and what is shown of them."""
-    from .capture.keras import KerasPatch
-    from .capture.windows import interrupts_put_off
-
-    capture = watch.begin(line, patch=KerasPatch())
-    outcome: Outcome = "complete"
-    error: BaseException | None = None
-    try:
-        watch.show(line)
+    with watch.begin(line, patch=KerasPatch()).around():
         yield watch
-    except BaseException as raised:
-        error, outcome = raised, "interrupted" if isinstance(raised, KeyboardInterrupt) else "exception"
-        raise
-    finally:
-        with contextlib.suppress(KeyboardInterrupt), interrupts_put_off():
-            try:
-                capture.stop(outcome=outcome, error=error)
-            finally:
-                watch.finish(outcome)
 
 
 class WatchCallback(CapturingCallback[Watch]):
@@ -425,7 +331,8 @@ class WatchCallback(CapturingCallback[Watch]):
         detail: Detail = "normal",
     ) -> None:
         super().__init__()
-        self._options = WatchOptions(
+        self._options = partial(
+            watch_options,
             every=every,
             every_seconds=every_seconds,
             windows=windows,
@@ -434,6 +341,7 @@ class WatchCallback(CapturingCallback[Watch]):
             logdir=logdir,
             detail=detail,
         )
+        self._options()  # what is no such argument is refused now
         self._now: tuple[Watch, StatusLine] | None = None
 
     @property
@@ -451,44 +359,28 @@ class WatchCallback(CapturingCallback[Watch]):
         return self._all_results
 
     def _start_capture(self, end_if_over: Callable[[], None]) -> Capture:
-        watch, line = Watch(self._options), status_line()
-        capture = watch.begin(line, patch=OwnMarksPatch(), end_if_over=end_if_over)
-        watch.show(line)
+        watch, line = Watch(self._options()), status_line()
         self._now = watch, line
-        return capture
+        return watch.begin(line, patch=OwnMarksPatch(), end_if_over=end_if_over)
 
-    def _result_of(self, record: CaptureRecord) -> Watch:
+    def _result_of(self, record: CaptureRecord) -> Watch:  # noqa: ARG002 -- its steps are in its folder
         assert self._now is not None
         (watch, line), self._now = self._now, None
-        watch.finish(record.outcome)
         line.end()
         return watch
-
-
-@dataclass
-class WatchedWindow:
-    index: int
-    window: Window
-    why: str
-    profile: Profile
-    state: Literal["reading", "ready", "failed"] = "reading"
-    words: str = ""
-    """Why it failed, or its profile's first words."""
-    dashboard: Any = field(default=None, repr=False)
-    """None before it is ready, and of all windows where no front end could show it."""
 
 
 class WindowReader:
     """Takes windows from the thread that trains, and reads one after the other."""
 
-    def __init__(
-        self, recorder: StepRecorder, machine: MachineRows, on_read: Callable[[], None], *, makes_dashboards: bool
-    ) -> None:
+    def __init__(self, recorder: StepRecorder, machine: MachineRows, on_read: Callable[[], None]) -> None:
         """`on_read` is called after each window, on the thread that reads."""
-        self.windows: list[WatchedWindow] = []
-        self._recorder, self._machine, self._makes_dashboards = recorder, machine, makes_dashboards
+        self.profiles: list[Profile] = []
+        self.dashboards: list[Any] = []
+        """Of the windows that are ready, where a front end can show them."""
+        self._recorder, self._machine, self._makes_dashboards = recorder, machine, kernel_shell() is not None
         self._on_read = on_read
-        self._waiting: queue.SimpleQueue[tuple[WatchedWindow, CapturedProgram] | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[tuple[Profile, CapturedProgram, dict[str, Any]] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="tfprof-watch-windows", daemon=True)
 
     def start(self) -> None:
@@ -499,76 +391,51 @@ class WindowReader:
         self._waiting.put(None)
         self._thread.join(patience_s)
 
-    def take(self, window: Window, program: CapturedProgram, why: str) -> WatchedWindow:
-        index = len(self.windows)
+    def take(self, window: Window, program: CapturedProgram, head: dict[str, Any]) -> None:
+        """Take a window; `head` gets its state, and its profile's first words or why it failed."""
         steps = "" if window.first_step is None else f": steps {window.first_step:,} to {window.last_step:,}"
-        found = WatchedWindow(index, window, why, Profile(title=f"window {index + 1}{steps}"))
-        found.profile.run.take(self._record(window, program))
-        self.windows.append(found)
-        self._waiting.put((found, program))
-        return found
+        profile = Profile(title=f"window {len(self.profiles) + 1}{steps}")
+        system = self._machine.table()
+        is_near = (system["time_ns"] > window.start_ns - _AROUND_NS) & (system["time_ns"] < window.stop_ns + _AROUND_NS)
+        known = {"outcome": "complete", "n_steps": window.n_steps, "notices": ()}
+        profile.run.take(record_of((window,), program, system[is_near], **known))
+        self.profiles.append(profile)
+        self._waiting.put((profile, program, head))
 
     def _run(self) -> None:
         while (taken := self._waiting.get()) is not None:
-            found, program = taken
+            profile, program, head = taken
             try:
                 with self._recorder.disturbing():
                     program.write()
-                    advice = next((one for one in found.profile.advice if one.severity in ("medium", "high")), None)
-                    found.words = found.profile.overview.verdict if advice is None else advice.title
+                    advice = next((one for one in profile.advice if one.severity in ("medium", "high")), None)
+                    head["words"] = profile.overview.verdict if advice is None else advice.title
                     if self._makes_dashboards:
-                        found.dashboard = found.profile.dashboard()
-                found.state = "ready"
+                        self.dashboards.append(profile.dashboard())
+                head["state"] = "ready"
             except Exception as error:  # the training goes on, and so does the reading of others
                 _logger.info("a window could not be read", exc_info=True)
-                found.state, found.words = "failed", f"It could not be read: {error}"
+                head |= {"state": "failed", "words": f"It could not be read: {error}"}
             with contextlib.suppress(Exception):  # a front end that is gone
                 self._on_read()
 
-    def _record(self, window: Window, program: CapturedProgram) -> Any:
-        from .capture.record import CaptureRecord
-        from .trace.capture_facts import CaptureCost
-
-        system = self._machine.table()
-        return CaptureRecord(
-            run_dirs=(window.run_dir,),
-            windows=(window,),
-            notices=(),
-            cost=CaptureCost(start_s=window.start_s, stop_s=window.stop_s, n_bytes=window.n_bytes),
-            system=system[
-                (system["time_ns"] > window.start_ns - 10**10) & (system["time_ns"] < window.stop_ns + 10**10)
-            ],
-            outcome="complete",
-            n_steps=window.n_steps,
-            pauses_ns=(window.pause_ns,),
-            program=program,
-        )
-
-
-def window_head(found: WatchedWindow) -> dict[str, Any]:
-    steps = {name: getattr(found.window, name) for name in ("first_step", "last_step")}
-    # The number is that of its profile's name.
-    return {"index": found.index + 1, **steps, **{name: getattr(found, name) for name in ("why", "state", "words")}}
-
 
 class WatchLoop:
-    def __init__(
-        self,
-        recorder: StepRecorder,
-        plan: OddPolicy,
-        machine: MachineRows,
-        writer: WatchWriter,
-        *,
-        finds_windows: bool,
-    ) -> None:
-        """`plan` takes wishes for windows; `finds_windows` says whether an anomaly may ask for one."""
-        self.recorder, self.plan, self.machine, self.writer = recorder, plan, machine, writer
+    """Looks at a capture: writes its steps and samples, finds what is odd in them, and wishes for windows of that."""
+
+    def __init__(self, plan: OddPolicy, on_tick: Callable[..., None]) -> None:
+        """`on_tick` is called after each look."""
+        self.plan, self.on_tick = plan, on_tick
+        self.machine = MachineRows()
+        self.recorder = StepRecorder(self.machine.memory, is_watched=True)
+        self.reader = WindowReader(self.recorder, self.machine, lambda: on_tick(is_last=False))
         self.training = Training(time.time_ns())
         self.finder = AnomalyFinder(n_cores=os.cpu_count() or 0)
-        self.on_tick: Callable[..., None] = lambda **_: None
-        self._finds_windows = finds_windows
         self.anomalies: list[Anomaly] = []
         """As of the last look."""
+        self.outcome = ""
+        """Of what was watched; "" while it runs."""
+        self.ended_ns: int | None = None
         self._told: dict[int, tuple[object, ...]] = {}
         self._validated: Steps | None = None
         """The first and the last step of the current or last validation."""
@@ -583,25 +450,35 @@ class WatchLoop:
         self._over.acquire()  # a lock that is held until the end: to wait for it takes less than for an event
         self._thread: threading.Thread | None = None
 
-    def start(self) -> None:
+    def start(self, capture: Capture) -> None:
         """Begin, in the context of the cell: by it ipykernel knows whose output a thread's is."""
+        self.note, self.writer = capture.note, capture.writer
+        self.machine.start()
+        self.reader.start()
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="tfprof-watch", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """End, when all that was taken is written and shown; on any other thread."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            self._over.release()
-            thread.join(10.0)
+    def take_window(self, window: Window, program: CapturedProgram) -> None:
+        """Have a window read, and none opened for a while."""
+        self.plan.rest_after((window.stop_ns - window.start_ns) / 1e9 + window.stop_s)
+        self.reader.take(window, program, self.training.windows[-1])
 
-    def event(self, kind: str, *, step: int | None = None, **fields: Any) -> None:
-        """Write that something happened, and have it looked at."""
-        event = {"at_ns": time.time_ns(), **fields, "kind": kind, "step": step}
-        self.writer.add_event(event)
+    def take_event(self, event: Event) -> None:
+        """Look at what happened."""
         self.finder.add_event(event)
         self.training.add_event(event)
+
+    def end(self, outcome: Outcome) -> None:
+        """End, when all that was taken is written and shown; on any other thread."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        self.outcome, self.ended_ns = outcome, time.time_ns()
+        self.machine.stop()
+        self.reader.stop(_PATIENCE_S)
+        self._over.release()
+        thread.join(10.0)
 
     def _run(self) -> None:
         due_s = early_s = time.monotonic()
@@ -630,7 +507,7 @@ class WatchLoop:
         self._slow_step = number
         place = place_of(thread_id)
         if place:
-            self.event("line", step=number, ms=age_ns / 1e6, place=place)
+            self.note("line", step=number, ms=age_ns / 1e6, place=place)
 
     def _take(self, *, is_last: bool) -> None:
         """Take what there is; a failing part ends neither the training nor its file nor the others."""
@@ -656,7 +533,7 @@ class WatchLoop:
                 self._long_ns = max(LONG_RATIO * usual_ns, 1e9 * LONG_S)
             self.finder.add_steps(steps)  # last: it makes more of them than the others
         for end in self.recorder.take_epochs():
-            self.event("epoch_end", at_ns=end.at_ns, epoch=end.epoch, seconds=end.seconds, values=end.values)
+            self.note("epoch_end", at_ns=end.at_ns, epoch=end.epoch, seconds=end.seconds, values=end.values)
 
     def _note_compiling(self, steps: Steps) -> None:
         """Find the long steps in which XLA compiled without tracing: code is new in the process."""
@@ -686,7 +563,7 @@ class WatchLoop:
                 (begin, last), self._validated = self._validated, None
                 end_ns = int(last["start_ns"]) + int(1e3 * last["duration_us"])
                 seconds = (end_ns - int(begin["start_ns"])) / 1e9
-                self.event("validation", step=int(piece["number"][0]), at_ns=end_ns, seconds=seconds)
+                self.note("validation", step=int(piece["number"][0]), at_ns=end_ns, seconds=seconds)
             self.training.add_steps(piece)
 
     def _tell_anomalies(self, *, is_last: bool) -> None:
@@ -699,7 +576,7 @@ class WatchLoop:
                 self._told[anomaly.number] = known
                 told = {"what": anomaly.kind, "kind": "anomaly", "at_ns": time.time_ns(), "step": anomaly.first_step}
                 self.writer.add_event({**asdict(anomaly), **told})
-            if self._finds_windows and anomaly.wants_window:
+            if anomaly.wants_window:
                 at = None if anomaly.next_at is None else max(anomaly.next_at - LEAD, 0)
                 self.plan.suggest(anomaly.title, known_as=str(anomaly.number), at=at)
 
@@ -716,10 +593,7 @@ class WatchLoop:
             self.plan.ask(int(asked) if asked.isdigit() else self.plan.n_steps, f"{TRIGGER} was touched")
 
 
-def free_folder(logdir: Path, started_ns: int) -> Path:
-    first = logdir / time.strftime(f"{FOLDER}%Y%m%d-%H%M%S", time.localtime(started_ns / 1e9))
-    return next(
-        place
-        for place in (first, *(first.with_name(f"{first.name}-{i}") for i in range(2, 10_000)))
-        if not place.exists()
-    )
+def free_folder(logdir: Path) -> Path:
+    first = logdir.expanduser().absolute() / time.strftime(f"{FOLDER}%Y%m%d-%H%M%S")
+    places = (first, *(first.with_name(f"{first.name}-{i}") for i in range(2, 10_000)))
+    return next(place for place in places if not place.exists())

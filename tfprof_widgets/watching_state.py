@@ -104,6 +104,8 @@ class Training:
         """The latest steps of training that no profiler held up, at most `N_KEPT`; None before the first."""
         self.n_epochs = 0
         """Epochs that have begun."""
+        self.windows: list[dict[str, Any]] = []
+        """Of the profiler, oldest first; the number of each is that of its profile's name."""
         self._marks: dict[str, list[dict[str, Any]]] = {"epoch": [], "validation": []}
         self._rows: list[npt.NDArray[np.float64]] = []
         self._waiting: list[npt.NDArray[np.float64]] = []
@@ -118,6 +120,7 @@ class Training:
         done = 0
         for event in (*log.events, None):
             if event is not None and not (isinstance(event.get("at_ns"), int) and "seconds" in event):
+                training.add_event(event)
                 continue
             upto = len(ends) if event is None else int(np.searchsorted(ends, event["at_ns"], side="right"))
             for first in range(done, upto, 2**20):
@@ -140,6 +143,13 @@ class Training:
 
     def add_event(self, event: Mapping[str, Any]) -> None:
         """Take what happened behind the steps so far."""
+        if event.get("kind") == "window":
+            head = {
+                "first_step": event.get("first_step"),
+                "last_step": event.get("last_step"),
+                "why": str(event.get("why")),
+            }
+            self.windows.append({"index": len(self.windows) + 1, **head, "state": "reading", "words": ""})
         seconds = event.get("seconds")
         if not isinstance(seconds, int | float):
             return
@@ -173,14 +183,13 @@ class Training:
         *,
         ended_ns: int | None,
         anomalies: Sequence[Anomaly],
-        windows: Sequence[dict[str, Any]],
         opened: Sequence[Any],
         **head: Any,
     ) -> None:
         """Show it in its widget, with the dashboards of the windows that are `opened`; NaN stands for what is not known."""
         now_ns, columns = time.time_ns(), self.bins.columns()
         marks = [mark for marks in self._marks.values() for mark in marks] + _marks(
-            Places(columns), anomalies[-MOST_TOLD:], windows
+            Places(columns), anomalies[-MOST_TOLD:], self.windows
         )
         shown = {
             "n_steps": self.bins.n_steps,
@@ -192,7 +201,7 @@ class Training:
             "now_ns": now_ns,
             "marks": marks[-3 * MOST_TOLD :],
             "anomalies": [_told(one) for one in anomalies[-MOST_TOLD:]],
-            "windows": list(windows[-MOST_TOLD:]),
+            "windows": self.windows[-MOST_TOLD:],
         }
         table = np.array(self._rows).reshape(-1, len(SAMPLE_COLUMNS))
         values = dict(zip(SAMPLE_COLUMNS, table.T, strict=True))
@@ -246,27 +255,18 @@ def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
 
     begin = next((event for event in log.events if event["kind"] == "begin"), {})
     end = next((event for event in reversed(log.events) if event["kind"] == "end"), None)
-    told = [event for event in log.events if event["kind"] == "window"]
-    dashboards = [_dashboard_of(windows[i] if i < len(windows) else None) for i in range(len(told))]
-    unrecorded, view = unrecorded_of(log), LiveView()
-    Training.of(log).show_in(
+    unrecorded, view, training, opened = unrecorded_of(log), LiveView(), Training.of(log), []
+    for i, head in enumerate(training.windows):
+        dashboard = _dashboard_of(windows[i] if i < len(windows) else None)
+        head["state"] = "failed" if dashboard is None else "ready"
+        opened += [] if dashboard is None else [dashboard]
+    training.show_in(
         view,
         title=str(begin.get("title", "")),
         state=state_of_outcome(str(end.get("outcome"))) if end else "lost",
         ended_ns=int(log.steps["start_ns"][-1] + log.steps["duration_us"][-1] * 1e3) if len(log.steps) else None,
         anomalies=anomalies_of(log),
-        windows=[
-            {
-                "index": i + 1,
-                "first_step": event.get("first_step"),
-                "last_step": event.get("last_step"),
-                "why": str(event.get("why", "")),
-                "state": "failed" if dashboards[i] is None else "ready",
-                "words": "",
-            }
-            for i, event in enumerate(told)
-        ],
-        opened=[dashboard for dashboard in dashboards if dashboard is not None],
+        opened=opened,
         file=str(log.folder),
         notices=[*unrecorded, *log.notices],
         is_recorded=not unrecorded,

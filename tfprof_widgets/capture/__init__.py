@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .session import Capture, active_capture
     from .v1 import HookOptions, SessionCapture, SessionSteps
     from .step_rows import Gaps, MAX_LOSSES, MEMORY_NS, StepRecorder, Waits
+    from .steps import OpenStep
     from .windows import run_shielded
 # fmt: on
 

@@ -18,10 +18,8 @@ from functools import cache
 from pathlib import Path
 
 from ..errors import CaptureError
+from ..read.places import RUNS
 from ..trace.scratch import free_bytes, make_folder, remove_folder
-
-RUNS = Path("plugins", "profile")
-"""Where TensorBoard looks for runs below a log directory."""
 
 
 def make_scratch(bytes_bound: int) -> Path:

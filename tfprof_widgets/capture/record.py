@@ -319,6 +319,25 @@ class CaptureRecord(CaptureFacts):
     """Until its lines and layers are asked for."""
 
 
+def record_of(
+    windows: tuple[Window, ...], program: CapturedProgram | None, system: pd.DataFrame, **facts: Any
+) -> CaptureRecord:
+    """The record of a capture with these windows."""
+    return CaptureRecord(
+        run_dirs=tuple(window.run_dir for window in windows),
+        windows=windows,
+        cost=CaptureCost(
+            start_s=sum(window.start_s for window in windows),
+            stop_s=sum(window.stop_s for window in windows),
+            n_bytes=sum(window.n_bytes for window in windows),
+        ),
+        system=system,
+        pauses_ns=tuple(window.pause_ns for window in windows),
+        program=program,
+        **facts,
+    )
+
+
 _PLANE, _START, _STOP = b"Task Environment", b"profile_start_time", b"profile_stop_time"
 _MESSAGES = Messages(
     "tfprof_widgets.session_times",

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
+import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from ..errors import CaptureError
-from ..trace.capture_facts import CaptureCost, Failure
+from ..read.steps_file import WatchWriter
+from ..trace.capture_facts import CaptureCost, Event, Failure
 from .control import Standing, WindowControl, standing_of
 from .folders import make_scratch, remove_scratch
 from .machine import SystemSampler, no_samples
@@ -24,11 +28,12 @@ from .record import (
     enable_cpu_memory_recording,
     import_tensorflow,
     read_failure,
+    record_of,
 )
 from .signals import leave_to_restarted, let_die, stop_before_death
 from .step_rows import StepRecorder
 from .steps import OpenStep, Patch, StepNumbers, abandon
-from .windows import WindowKeeper, closing_notices, run_shielded
+from .windows import WindowKeeper, closing_notices, interrupts_put_off, run_shielded
 
 _lock = threading.Lock()
 # Weak: a capture whose owner is gone without a stop() must not block the next one.
@@ -73,58 +78,39 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_in_child)
 
 
-def record_of(
-    options: CaptureOptions,
-    control: WindowControl,
-    sampler: SystemSampler | None,
-    program: CapturedProgram,
-    *,
-    outcome: Outcome,
-    failure: Failure | None,
-) -> CaptureRecord:
-    """The record of a capture whose windows have closed; ends its sampling."""
-    keeper = control.keeper
-    windows = tuple(keeper.windows)
-    system = no_samples() if sampler is None else sampler.stop()
-    told = (control.recorder.notice, "" if sampler is None else sampler.notice)
-    return CaptureRecord(
-        run_dirs=tuple(window.run_dir for window in windows),
-        windows=windows,
-        notices=(
-            *keeper.notices,
-            *(() if program.unrecorded else closing_notices(options, keeper, control.bound, control.n_steps)),
-            *(notice for notice in told if notice),
-        ),
-        cost=CaptureCost(
-            start_s=sum(window.start_s for window in windows),
-            stop_s=sum(window.stop_s for window in windows),
-            n_bytes=keeper.n_bytes,
-        ),
-        system=system,
-        step_times=control.recorder.frame(),
-        detail=options.detail,
-        outcome="bounded" if outcome == "complete" and control.bound else outcome,
-        n_steps=control.n_steps,
-        pauses_ns=tuple(window.pause_ns for window in windows),
-        failure=failure,
-        program=program,
-    )
-
-
 _logger = logging.getLogger(__name__)
 
 __all__ = ["Capture", "CaptureCost", "CaptureOptions", "CaptureRecord", "OpenStep", "Window"]
 
 
+class Watcher(Protocol):
+    """Looks at a capture while it runs: takes its steps from the recorder, and reads each window by itself."""
+
+    recorder: StepRecorder
+
+    def take_window(self, window: Window, program: CapturedProgram) -> None:
+        """Take a window that has closed, on the thread that closed it, with the program in it alone."""
+
+    def take_event(self, event: Event) -> None:
+        """Take what is in the file of events."""
+
+    def end(self, outcome: Outcome) -> None:
+        """Take what is left, as the files are closed."""
+
+
 class Capture:
     """One capture of the running program: `start()`, the user's code, `stop()` -> `CaptureRecord`.
+
+    Its steps are written to `folder` as they happen: a private one, or the `logdir` of one that is watched.
 
     Args:
         patch: makes `fit`, `evaluate` and `predict` mark their steps meanwhile; None where a Keras callback does.
         end_if_over: called when another capture wants to start; ends this one if what it captures is over.
-        on_window: gets each window that has closed, on the thread that closed it, with the program in it alone.
+        watcher: looks at it while it runs.
         numbers: of the program's steps, which go on; None: they count from 0 over all batches, validation apart.
     """
+
+    writer: WatchWriter
 
     def __init__(
         self,
@@ -132,11 +118,12 @@ class Capture:
         *,
         patch: Patch | None = None,
         end_if_over: Callable[[], None] = lambda: None,
-        recorder: StepRecorder | None = None,
-        on_window: Callable[[Window, CapturedProgram], None] | None = None,
+        watcher: Watcher | None = None,
         numbers: StepNumbers | None = None,
+        title: str = "",
     ) -> None:
-        self.recorder, self._on_window = recorder or StepRecorder(), on_window
+        self._watcher, self._title = watcher, title
+        self.recorder = StepRecorder() if watcher is None else watcher.recorder
         self.options = options or CaptureOptions()
         self._numbers = numbers or StepNumbers()
         self._end_if_over = end_if_over
@@ -206,12 +193,16 @@ class Capture:
     def _start(self) -> None:
         write_oldest()
         scratch = make_scratch(self.options.bytes_bound)
+        logdir = self.options.logdir if self._watcher is not None else None
+        self.writer = WatchWriter(scratch if logdir is None else Path(logdir), self.options.command)
         self._cleanups = [
             weakref.finalize(self, remove_scratch, scratch, os.getpid()),
             weakref.finalize(self, abandon, self._patch, self._sampler, self.program),
+            weakref.finalize(self, self.writer.close),
         ]
-        on_window = None if self._on_window is None else self._pass_on
-        keeper = WindowKeeper(self.options, scratch, self.program, on_window)
+        self.recorder.writer = self.writer
+        self.note("begin", title=self._title, process_id=os.getpid())
+        keeper = WindowKeeper(self.options, scratch, self.program, self._window_taker())
         control = WindowControl(self.options, keeper, self.recorder)
         try:
             if self._patch is not None:
@@ -226,13 +217,34 @@ class Capture:
             raise
         self._control = control
 
-    def _pass_on(self, window: Window) -> CapturedProgram:
-        """Hand over a window with its program, and return the next window's program."""
+    def note(self, kind: str, *, step: int | None = None, **fields: Any) -> None:
+        """Write that something happened."""
+        event = {"at_ns": time.time_ns(), **fields, "kind": kind, "step": step}
+        self.writer.add_event(event)
+        if self._watcher is not None:
+            self._watcher.take_event(event)
+
+    def _window_taker(self) -> Callable[[Window, int], CapturedProgram]:
+        reference, program = weakref.ref(self), self.program  # the owner alone holds a capture
+
+        def take(window: Window, index: int) -> CapturedProgram:
+            capture = reference()
+            return program if capture is None else capture._pass_on(window, index)
+
+        return take
+
+    def _pass_on(self, window: Window, index: int) -> CapturedProgram:
+        """Note a window, hand it to who watches with its program, and return the next window's program."""
+        policy = None if self._control is None else self._control.selection
+        steps = {"first_step": window.first_step, "last_step": window.last_step}
+        why, run = "all steps" if policy is None else policy.why, window.run_dir.name
+        self.note("window", step=window.first_step, index=index, **steps, why=why, run=run)
+        if self._watcher is None:
+            return self.program
         program, self.program = self.program, self.program.successor()
         program.end([window.run_dir], writes=self.options.logdir is not None)
         try:
-            if self._on_window is not None:
-                self._on_window(window, program)
+            self._watcher.take_window(window, program)
         except Exception:  # in the middle of a training, which goes on; the window's files are there
             _logger.warning("a window was not taken", exc_info=True)
         return self.program
@@ -260,7 +272,7 @@ class Capture:
             if active_capture() is None:
                 let_die()
         own = control.keeper.failure
-        if outcome == "complete" and own is not None and not self.record.windows and self._on_window is None:
+        if outcome == "complete" and own is not None and not self.record.windows and self._watcher is None:
             raise own
         return self.record
 
@@ -274,16 +286,52 @@ class Capture:
                 try:
                     control.end()
                 finally:  # whatever fails: the next capture must work
-                    self._record = self._make_record(control, outcome, failure)
-                    release_active(self)
+                    try:
+                        self._end_files(outcome)
+                    finally:
+                        self._record = self._make_record(control, outcome, failure)
+                        release_active(self)
 
         return stop
 
+    @contextlib.contextmanager
+    def around(
+        self, ended: Callable[[], None] = lambda: None, failed: Callable[[], None] = lambda: None
+    ) -> Iterator[None]:
+        """Stop behind a block, however it ends; then `ended`, and `failed` where an exception goes on."""
+        try:
+            yield
+        except BaseException as error:
+            outcome: Outcome = "interrupted" if isinstance(error, KeyboardInterrupt) else "exception"
+            with contextlib.suppress(CaptureError):  # the user's own exception is the one to report
+                with contextlib.suppress(KeyboardInterrupt), interrupts_put_off():
+                    self.stop(outcome=outcome, error=error)
+                    ended()
+                with contextlib.suppress(KeyboardInterrupt):
+                    failed()
+            raise
+        with interrupts_put_off():
+            try:
+                self.stop()
+            finally:  # also when nothing could be written, which the record tells
+                ended()
+
+    def _end_files(self, outcome: Outcome) -> None:
+        if self.program.unrecorded:
+            self.note("unrecorded", name=self.program.unrecorded)
+        self.note("end", outcome=outcome)
+        if self._watcher is not None:
+            self._watcher.end(outcome)
+
     def keep(self) -> None:
         """End the capture as the process is about to end, and leave its files to `tfprof.recover()`."""
-        self.stop(outcome="interrupted")
-        if self._files_cleanup is not None:
-            self._files_cleanup.detach()
+        record = self.stop(outcome="interrupted")
+        if self._files_cleanup is not None and self._control is not None:
+            scratch = self._control.keeper.scratch
+            if record.run_dirs and not any(run.is_relative_to(scratch) for run in record.run_dirs):
+                self._files_cleanup()  # what is in `logdir` needs no file of steps elsewhere
+            else:
+                self._files_cleanup.detach()
         self.program.write()
 
     def disown(self) -> None:
@@ -295,21 +343,34 @@ class Capture:
             cleanup.detach()
         self._stopping = threading.Lock()
         control.disown()
-        self._record = CaptureRecord(
-            run_dirs=(),
-            windows=(),
-            notices=("This process is a fork of the one that captures, which has the capture.",),
-            cost=CaptureCost(start_s=0.0, stop_s=0.0, n_bytes=0),
-            system=no_samples(),
-            outcome="interrupted",
-            n_steps=control.n_steps,
+        told = "This process is a fork of the one that captures, which has the capture."
+        self._record = record_of(
+            (), None, no_samples(), notices=(told,), outcome="interrupted", n_steps=control.n_steps
         )
 
     def _make_record(self, control: WindowControl, outcome: Outcome, failure: Failure | None) -> CaptureRecord:
         keeper = control.keeper
-        of_program = () if self._on_window is not None else keeper.windows
-        self.program.end([window.run_dir for window in of_program], writes=self.options.logdir is not None)
-        record = record_of(self.options, control, self._sampler, self.program, outcome=outcome, failure=failure)
+        windows, recorder, sampler, program = tuple(keeper.windows), self.recorder, self._sampler, self.program
+        program.end(
+            [] if self._watcher is not None else [window.run_dir for window in windows],
+            writes=self.options.logdir is not None,
+        )
+        closing = () if program.unrecorded else closing_notices(self.options, keeper, control.bound, control.n_steps)
+        record = record_of(
+            windows,
+            program,
+            no_samples() if sampler is None else sampler.stop(),
+            notices=(
+                *(*keeper.notices, *closing),
+                *(told for told in (recorder.notice, "" if sampler is None else sampler.notice) if told),
+            ),
+            step_times=recorder.frame(),
+            detail=self.options.detail,
+            outcome="bounded" if outcome == "complete" and control.bound else outcome,
+            n_steps=control.n_steps,
+            failure=failure,
+        )
+        self.writer.close()
         # From here on the files belong to the record: a profile may outlive the capture.
         for cleanup in self._cleanups:
             cleanup.detach()
@@ -341,7 +402,7 @@ class Capture:
     def succeed(self, step: OpenStep) -> OpenStep | None:
         """End a step of one batch and begin the next at once; None where more is to be done, and nothing was."""
         control = self._control
-        if control is None or self._on_window is None:  # what ran outside of windows is held, too
+        if control is None or self._watcher is None:  # what ran outside of windows is held, too
             return None
         following = control.succeed(step)
         if following is not None and step.is_selectable:
@@ -367,7 +428,7 @@ class Capture:
         control = self._control or self._running_control()
         step.n_batches = step.n_batches if n_batches is None else n_batches
         if control.finish(step):
-            if self._on_window is None or step.window_id is not None:
+            if self._watcher is None or step.window_id is not None:
                 self.program.hold()  # windows that are read apart need what ran in them
             if step.is_selectable:
                 self._numbers.next = step.number + step.n_batches

@@ -26,6 +26,8 @@ from .steps import OpenStep
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..read.steps_file import WatchWriter
+
 MAX_WAITING = 1_000_000
 """Steps that wait to be taken; later ones are lost, so that a watcher that hangs costs no more memory."""
 MEMORY_NS = 25_000_000
@@ -37,6 +39,8 @@ MAX_STEPS = 100_000
 """Rows that a recorder keeps: half for the steps inside windows, half for the others."""
 MOST_LATEST = 4_096
 """Steps that wait for rows where no other thread makes them: then the one that trains does."""
+WRITING_NS = 1_000_000_000
+"""Likewise: so old a step is written."""
 _AT_ONCE_NS = 50_000
 """What begins so soon after the end of a step begins with it: nothing was traced between."""
 _KINDS = ("train", "test", "test_predict", "")
@@ -61,7 +65,8 @@ class EpochEnd(NamedTuple):
 class StepRecorder:
     """The steps of a capture, in the order of their ends: hooks leave them in a ring, and the thread that watches makes rows.
 
-    Nobody else asks for iterators, losses and memory; where nobody watches, the recorder keeps an even spread of the rows.
+    Nobody else asks for iterators, losses and memory; where nobody watches, the recorder writes the rows, and keeps an even
+    spread of them.
     """
 
     def __init__(
@@ -72,6 +77,9 @@ class StepRecorder:
         max_steps: int = MAX_STEPS,
     ) -> None:
         self.is_watched = is_watched
+        self.writer: WatchWriter | None = None
+        """Of the rows that nobody takes."""
+        self._written_ns = 0
         self._read_memory = read_memory
         self._memory: list[tuple[int, dict[str, float]]] = []
         self._memory_due_ns = 0
@@ -112,7 +120,8 @@ class StepRecorder:
             following.traced_us = until_us
             if following.start_ns >= self._memory_due_ns:
                 self._look_at_memory(following.start_ns)
-        if not self.is_watched and len(self._ended) >= MOST_LATEST:
+        is_late = step.start_ns + step.elapsed_ns - self._written_ns >= WRITING_NS
+        if (is_late or len(self._ended) >= MOST_LATEST) and not self.is_watched:
             self.sort_in()
 
     def _look_at_memory(self, now_ns: int) -> None:
@@ -153,9 +162,7 @@ class StepRecorder:
     def take(self, *, is_last: bool = False) -> Steps:
         """Return the steps since the last call: rows of `STEP`."""
         steps, waited_ns = self._waits.find(self._drain(), is_last=is_last)
-        rows = self._rows(steps, waited_ns)
-        rows["kind"] = np.minimum(rows["kind"], OTHER)
-        return rows
+        return _plain(self._rows(steps, waited_ns))
 
     def take_memory(self) -> list[tuple[int, dict[str, float]]]:
         """Return what was in use since the last call, with its Unix time."""
@@ -199,12 +206,15 @@ class StepRecorder:
     # ---- where nobody watches -------------------------------------------------------------------------------------------
 
     def sort_in(self) -> None:
-        """Make rows of the steps that wait, unless somebody else does."""
+        """Make rows of the steps that wait, and write them, unless somebody else does."""
         if self.is_watched:
             return
         with self._lock:
             steps = self._drain()
-            rows = self._rows(steps, np.full(len(steps), np.nan))
+            rows = self._rows(steps, np.array([step.waited_ns for step in steps], np.float64))
+            if self.writer is not None:
+                self.writer.add_steps(_plain(rows))
+                self._written_ns = time.time_ns()
             is_inside = rows["flags"] & (PROFILED | CUT) == PROFILED
             self._inside.add(rows[is_inside])
             self._outside.add(rows[~is_inside])
@@ -277,6 +287,13 @@ class StepRecorder:
         if name not in self._names and len(self._names) < 255:
             self._names.append(name)
         return self._names.index(name) if name in self._names else OTHER
+
+
+def _plain(rows: Steps) -> Steps:
+    """Rows that know no names of markers but the first ones."""
+    plain = rows.copy()
+    plain["kind"] = np.minimum(rows["kind"], OTHER)
+    return plain
 
 
 class _Spread:

@@ -51,6 +51,8 @@ class WindowPolicy:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.rule, self.description, self.ends = rule, description, ends
+        self.why = description
+        """Of the window that is open, or was the last one."""
         self._every_seconds, self._clock = every_seconds, clock
         self._due_s = clock()
         self._asked: tuple[int, bool] | None = None
@@ -92,22 +94,22 @@ class OddPolicy(WindowPolicy):
         *,
         every: int | None = None,
         every_seconds: float | None = None,
-        n_steps: int = DEFAULT_STEPS,
+        windows: bool = True,
+        window_steps: int = DEFAULT_STEPS,
         max_windows: int = DEFAULT_WINDOWS,
     ) -> None:
+        """As of `watch`."""
         super().__init__(None, description="what is odd")
         if every is not None:
             require_positive("every", every, Integral, give="a whole number of steps, such as 1000")
         if every_seconds is not None:
             require_positive("every_seconds", every_seconds, Real, give="a number of seconds, such as 600.0")
-        require_positive("window_steps", n_steps, Integral, give="a whole number of steps, such as 5")
+        require_positive("window_steps", window_steps, Integral, give="a whole number of steps, such as 5")
         if max_windows != 0:
             require_positive("max_windows", max_windows, Integral, give="a whole number of windows, or 0 for none")
-        self.n_steps, self.max_windows = n_steps, max_windows
+        self.n_steps, self.max_windows, self._takes_suggestions = window_steps, max_windows, windows
         self.n_own = 0
         """Number of begun windows without a wish of the user."""
-        self.why = ""
-        """Of the window that is open, or was the last one."""
         self._every, self._seconds = every, every_seconds
         self._is_idle = every is None and every_seconds is None
         self.is_awake = not self._is_idle
@@ -127,7 +129,8 @@ class OddPolicy(WindowPolicy):
     def suggest(self, why: str, *, known_as: str, at: int | None = None) -> bool:
         """Profile steps, from the next one or the number `at` on, unless there were windows enough; whether it will."""
         with self._lock:
-            if self.n_own >= self.max_windows or self._is_resting or self._n_tried[known_as] >= MAX_TRIES:
+            is_over = self.n_own >= self.max_windows or self._n_tried[known_as] >= MAX_TRIES
+            if is_over or self._is_resting or not self._takes_suggestions:
                 return False
             self._wishes = [wish for wish in self._wishes if wish.known_as != known_as]
             self._wishes.append(Wish(self.n_steps, why, at, known_as))

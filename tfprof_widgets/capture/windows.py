@@ -28,9 +28,9 @@ class WindowKeeper:
         options: CaptureOptions,
         scratch: Path,
         program: CapturedProgram,
-        on_window: Callable[[Window], CapturedProgram] | None = None,
+        on_window: Callable[[Window, int], CapturedProgram],
     ) -> None:
-        """`on_window` gets each window that has closed, and returns the program of the next."""
+        """`on_window` gets each window that has closed and its place, and returns the program of the next."""
         # Absolute from the start: the program may change its directory meanwhile.
         self._logdir = None if options.logdir is None else Path(options.logdir).expanduser().absolute()
         self.scratch = scratch
@@ -120,8 +120,7 @@ class WindowKeeper:
         )
         self.windows.append(window)
         note_steps(self.scratch, self.n_steps)
-        if self._on_window is not None:
-            self._program = self._on_window(window)
+        self._program = self._on_window(window, len(self.windows) - 1)
         return window
 
     def count_step(self, number: int, n_batches: int) -> None:

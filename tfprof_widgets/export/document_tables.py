@@ -655,7 +655,7 @@ def _windows(windows: Sequence[Event]) -> Iterator[str]:
             sentence(place),
             sentence(f"{_count(event.get('first_step'))} to {_count(event.get('last_step'))}"),
             sentence(event.get("why", "")),
-            code(event.get("path", "")),
+            code(event.get("run", "")),
         )
         for place, event in enumerate(windows[:_MOST_WINDOWS], 1)
     ]

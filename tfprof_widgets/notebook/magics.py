@@ -27,7 +27,7 @@ from ..errors import TfProfError
 from ..profiles import Profile
 from ..progress import READING, StatusLine, status_line
 from ..show.front_end import kernel_shell
-from ..watching import Watch, WatchOptions, watching
+from ..watching import Watch, watch_options, watching
 from .doctor_report import doctor
 
 if TYPE_CHECKING:
@@ -344,7 +344,7 @@ def watch_of(arguments: Namespace, logdir: str | None) -> Watch:
     given = [f"--{name.replace('_', '-')}" for name in _OTHERS if getattr(arguments, name) not in (None, False)]
     if given:
         raise ValueError(f"--live watches the whole cell and shows its own widget: leave out {' and '.join(given)}.")
-    options = WatchOptions(
+    options = watch_options(
         every=arguments.every, every_seconds=arguments.every_seconds, logdir=logdir, detail=arguments.detail or "normal"
     )
     return Watch(options, title=arguments.out or "")

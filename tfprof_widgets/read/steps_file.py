@@ -1,4 +1,4 @@
-"""The folder of a training that was watched -> `WatchLog`, also while it is written and where its end is cut off."""
+"""The folder of a capture or a watch -> `WatchLog`: its steps and windows, also while it is written and where it is cut off."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ from ..trace.capture_facts import (
     texts,
 )
 from ..trace.scratch import content_of, opened
+from .places import RUNS
 
-HEADER, STEPS, SAMPLES, EVENTS, WINDOWS = "watch.json", "steps.bin", "samples.bin", "events.jsonl", "windows"
+HEADER, STEPS, SAMPLES, EVENTS = "steps.json", "steps.bin", "samples.bin", "events.jsonl"
 FOLDER = "tfprof-watch-"
 """Begin of the name of a folder in a `logdir`, before its time."""
-FORMAT = "tfprof watch"
+FORMAT = "tfprof steps"
 VERSION = 1
 
 MAX_HEADER_BYTES = 2**16
@@ -57,7 +58,7 @@ _MAX_NS, _MAX_STEP = 2**62, 2**31
 
 
 def is_watch_log(path: str | Path) -> bool:
-    """Whether a path leads to a watched training: its folder, or the header or the steps in it."""
+    """Whether a path leads to the steps of a capture or a watch: their folder, or the header or the steps in it."""
     if "://" in str(path):
         return False
     try:
@@ -81,7 +82,7 @@ def read_watch_log(path: str | Path) -> WatchLog:
     folder = _folder_of(Path(path))
     header = _header_of(folder)
     if header is None:
-        raise TraceError(f"{folder} holds no watched training: there is no {HEADER} in it.")
+        raise TraceError(f"{folder} holds no steps of a capture or a watch: there is no {HEADER} in it.")
     notices: list[str] = []
     events = _events(folder, notices)
     return WatchLog(
@@ -214,45 +215,34 @@ def _clean(value: Any) -> Any:
 
 
 def _windows(folder: Path, events: Iterable[Event], notices: list[str]) -> tuple[Path, ...]:
-    """The run directories of windows that exist within the folder: a log may name any path."""
-    found, n_elsewhere = [], 0
-    whole = folder.resolve()
-    for event in events:
-        if event["kind"] != "window" or not isinstance(path := event.get("path"), str):
-            continue
-        try:
-            place = (folder / path).resolve()
-            is_there = place.is_relative_to(whole) and place != whole and place.is_dir()
-        except (OSError, ValueError, RuntimeError):
-            is_there = False
-        if is_there:
-            found.append(folder / path)
-        else:
-            n_elsewhere += 1
-    if n_elsewhere:
-        notices.append(f"{n_elsewhere:,} of {n_elsewhere + len(found):,} profile windows are not in {folder}.")
+    """The run directories of windows that are in the folder: a file may name any."""
+    names = [event.get("run") for event in events if event["kind"] == "window"]
+    there = {run.name: run for run in (folder / RUNS).glob("*") if run.is_dir() and not run.is_symlink()}
+    found = [there[name] for name in names if isinstance(name, str) and name in there]
+    if len(found) < len(names):
+        notices.append(f"{len(names) - len(found):,} of {len(names):,} profile windows are not in {folder}.")
     return tuple(dict.fromkeys(found))
 
 
 class WatchWriter:
     """A folder that is appended to, from any thread."""
 
-    def __init__(self, folder: Path) -> None:
-        """Make the folder, which may exist, and its files, which must not."""
+    def __init__(self, folder: Path, command: str = "watch") -> None:
+        """Make the folder, which may exist, and its files, which must not; `command` is what was run, as of `CaptureOptions`."""
         self.folder = folder
         self.notice = ""
         """A sentence on why something is lost; "" while all is written."""
         self._lock = threading.Lock()
         self._n_events = 0
-        self._files: dict[str, _Appended] = {}
+        self._files: dict[str, FileIO] = {}
+        self._most = {STEPS: MAX_STEP_BYTES, SAMPLES: MAX_SAMPLE_BYTES, EVENTS: MAX_EVENT_BYTES}
+        head = {"format": FORMAT, "version": VERSION, "command": command, "sample_columns": SAMPLE_COLUMNS}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with (folder / HEADER).open("xb") as file:
-                file.write(
-                    json.dumps({"format": FORMAT, "version": VERSION, "sample_columns": SAMPLE_COLUMNS}).encode()
-                )
-            for name, most in ((STEPS, MAX_STEP_BYTES), (SAMPLES, MAX_SAMPLE_BYTES), (EVENTS, MAX_EVENT_BYTES)):
-                self._files[name] = _Appended(folder / name, most)
+                file.write(json.dumps(head).encode())
+            for name in self._most:
+                self._files[name] = FileIO(folder / name, "xb")
         except OSError as error:
             self._stop(error)
 
@@ -266,73 +256,49 @@ class WatchWriter:
 
     def add_event(self, event: Mapping[str, Any]) -> None:
         """Append one event, a line of JSON; what JSON has no word for becomes a number or a text."""
-        line = json.dumps(event, default=_plain).encode() + b"\n"
+        line, file = json.dumps(event, default=_plain).encode() + b"\n", self.folder / EVENTS
         self._n_events += 1
         if self._n_events >= MAX_EVENTS and event.get("kind") != "end":
-            self._tell(
-                f"{self.folder / EVENTS} is full at {MAX_EVENTS:,} events, the limit: what happens later is not in it."
-            )
-            return
-        if len(line) > MAX_LINE_BYTES:
-            self._tell(
-                f"An event of {len(line):,} bytes is not in {self.folder / EVENTS}: the limit is {MAX_LINE_BYTES:,}."
-            )
+            self._tell(f"{file} is full at {MAX_EVENTS:,} events, the limit: what happens later is not in it.")
+        elif len(line) > MAX_LINE_BYTES:
+            self._tell(f"An event of {len(line):,} bytes is not in {file}: the limit is {MAX_LINE_BYTES:,}.")
         else:
             self._append(EVENTS, line, len(line))
 
     def close(self) -> None:
         """Close the files; what is added later is lost."""
         with self._lock:
-            for file in self._files.values():
+            self._close()
+
+    def _close(self) -> None:
+        for file in self._files.values():
+            with suppress(OSError):  # of a network's file system, which tells late
                 file.close()
-            self._files.clear()
+        self._files.clear()
 
     def _append(self, name: str, content: bytes, record_bytes: int) -> None:
+        """Append as many whole records as there is room for."""
         with self._lock:
             file = self._files.get(name)
             if file is None:
                 return
             try:
-                is_whole = file.append(content, record_bytes)
+                n_fit = max((self._most[name] - file.tell()) // record_bytes * record_bytes, 0)
+                waiting = memoryview(content)[:n_fit]
+                while waiting:
+                    waiting = waiting[file.write(waiting) or 0 :]  # a disk that is nearly full takes a part
+                if n_fit < len(content):
+                    full = f"{self.folder / name} is full at {file.tell():,} bytes"
+                    self._tell(f"{full}, the limit: what comes later is not in it.")
             except OSError as error:
                 self._stop(error)
-                return
-        if not is_whole:
-            self._tell(
-                f"{self.folder / name} is full at {file.n_bytes:,} bytes, the limit: what comes later is not in it."
-            )
 
     def _stop(self, error: OSError) -> None:
-        for file in self._files.values():
-            file.close()
-        self._files.clear()
+        self._close()
         self._tell(f"{self.folder} is written no more, the training goes on: {error.strerror or error}.")
 
     def _tell(self, notice: str) -> None:
         self.notice = self.notice or without_controls(notice)
-
-
-class _Appended:
-    """A file that did not exist, of at most so many bytes."""
-
-    def __init__(self, path: Path, most: int) -> None:
-        self.n_bytes = 0
-        self._most = most
-        self._file = FileIO(path, "xb")
-
-    def append(self, content: bytes, record_bytes: int) -> bool:
-        """Append as many whole records as there is room for."""
-        n_fit = (self._most - self.n_bytes) // record_bytes * record_bytes
-        waiting = memoryview(content)[: max(n_fit, 0)]
-        while waiting:
-            n_written = self._file.write(waiting) or 0  # a disk that is nearly full takes a part
-            self.n_bytes += n_written
-            waiting = waiting[n_written:]
-        return len(content) <= n_fit
-
-    def close(self) -> None:
-        with suppress(OSError):  # of a network's file system, which tells late
-            self._file.close()
 
 
 def _plain(value: object) -> object:

@@ -219,7 +219,7 @@ Event = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class WatchLog:
-    """A training that was watched, as its folder holds it."""
+    """A program that was captured or watched, as its folder holds it."""
 
     folder: Path
     header: Mapping[str, Any]
@@ -231,6 +231,11 @@ class WatchLog:
     """Run directories of the usable profile windows, in the order they were written."""
     notices: tuple[str, ...] = ()
     """A sentence for each thing in the folder that could not be read."""
+
+    @property
+    def is_profile(self) -> bool:
+        """Whether the windows are those of one capture; else each is a profile of its own, or there are none."""
+        return self.header.get("command", "watch") != "watch" and bool(self.windows)
 
 
 def trained(steps: Steps) -> npt.NDArray[np.bool_]:

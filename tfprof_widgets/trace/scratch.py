@@ -20,7 +20,7 @@ from ..errors import TraceError
 
 PREFIX = "tfprof-"
 NOTE = "tfprof.owner.json"
-TRACES = ("plugins/profile/*/*.xplane.pb", "windows/plugins/profile/*/*.xplane.pb")
+TRACES = "plugins/profile/*/*.xplane.pb"
 WATCHED = "steps.bin"
 SHARED_MEMORY = Path("/dev/shm")
 MEMORY_SYSTEMS = frozenset(("tmpfs", "ramfs", "devtmpfs", "hugetlbfs"))
@@ -180,7 +180,7 @@ def left_folders() -> list[LeftFolder]:
                 if owner is None or (state := state_of(owner)) == "running":
                     continue
                 n_bytes = sum(_size(file) for file in folder.rglob("*"))
-                n_windows = len({file.parent for traces in TRACES for file in folder.glob(traces)})
+                n_windows = len({file.parent for file in folder.glob(TRACES)})
                 is_watched = _size(folder / WATCHED) > 0
                 found.append(
                     LeftFolder(

@@ -161,6 +161,32 @@ def test_what_cannot_be_noticed_leaves_the_windows_that_were_closed(tmp_path: Pa
     assert found["next"] == [[9]]
 
 
+@pytest.mark.parametrize("system", [True, False])
+def test_a_capture_that_is_killed_within_its_window_leaves_its_steps(tmp_path: Path, system: bool) -> None:
+    program = f"""
+with tfprof.profile(system={system}, steps=range(2, 100)):
+    some_steps(5)
+    time.sleep(1.2)
+    with step(5):
+        pass
+    time.sleep(0.5)
+    os.kill(os.getpid(), 9)
+"""
+    done = run_python(PRELUDE + CAPTURE + program, cwd=tmp_path, TMPDIR=str(tmp_path))
+    assert done.returncode == -9
+    look = """
+        import tempfile
+        table = tfprof.recover()
+        (folder,) = table.folder[table.folder.str.startswith(tempfile.gettempdir())]
+        run = tfprof.load(folder)
+        out["run"] = [type(run).__name__, run.steps.number.tolist(), run.steps.profiled.tolist(), len(run.windows)]
+        out["report"] = run.report()
+    """
+    out = scenario(look, cwd=tmp_path, TMPDIR=str(tmp_path))
+    assert out["run"] == ["WatchedRun", [0, 1, 2, 3, 4, 5], [False, False, True, True, True, True], 0]
+    assert "it runs still, or its process was killed" in out["report"]
+
+
 def test_a_daemon_thread_that_captures_at_the_exit_of_python_loses_nothing(tmp_path: Path) -> None:
     program = """
 began = threading.Event()

@@ -502,7 +502,7 @@ def test_the_report_has_what_was_found(tmp_path: Path, watch_rows: Any) -> None:
             "first_step": 1500,
             "last_step": 1510,
             "why": "slow",
-            "path": "windows/a",
+            "run": "a",
         },
         {
             "kind": "epoch_end",
@@ -521,7 +521,7 @@ def test_the_report_has_what_was_found(tmp_path: Path, watch_rows: Any) -> None:
     assert "| step (longest) | 61.0 ms, step 500 |" in report
     assert "- **high**: Steps take 8 ms. Medians. Profile window 1 shows it." in report
     assert "It was info once" not in report
-    assert "| 1 | 1,500 to 1,510 | slow | `windows/a` |" in report
+    assert "| 1 | 1,500 to 1,510 | slow | `a` |" in report
     assert "| 3 | 61.2 | loss 0.1235, acc nan |" in report
     assert "1 of 1 profile windows are not in" in report
     summary = watch_summary(log)
@@ -551,7 +551,7 @@ def test_text_of_the_log_stays_text(tmp_path: Path, watch_rows: Any) -> None:
     log = _log(
         *(tmp_path, watch_rows),
         {"kind": "begin", "at_ns": 1, "title": bad},
-        {"kind": "window", "at_ns": 1, "index": bad, "first_step": bad, "why": bad, "path": bad},
+        {"kind": "window", "at_ns": 1, "index": bad, "first_step": bad, "why": bad, "run": bad},
         {"kind": "epoch_end", "at_ns": 1, "epoch": bad, "seconds": bad, "values": {bad: bad}},
         {"kind": "epoch_end", "at_ns": 1, "epoch": 1, "seconds": [1], "values": [bad]},
         _anomaly(0, title=bad, evidence=bad),

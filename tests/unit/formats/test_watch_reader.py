@@ -31,24 +31,24 @@ def _rows(n: int) -> Any:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "run"
-    (folder / "windows" / "one").mkdir(parents=True)
+    (folder / "plugins" / "profile" / "one").mkdir(parents=True)
     with closing(WatchWriter(folder)) as writer:
         writer.add_steps(_rows(10))
         writer.add_sample([1e18, *range(1, len(SAMPLE_COLUMNS))])
         writer.add_event({"kind": "begin", "at_ns": 5, "step": None, "title": "my\x1b[31m\ud800 cell"})
-        writer.add_event({"kind": "window", "at_ns": 6, "step": 3, "index": 0, "path": "windows/one"})
+        writer.add_event({"kind": "window", "at_ns": 6, "step": 3, "index": 0, "run": "one"})
     return folder
 
 
 def test_what_was_written_is_read(folder: Path) -> None:
-    for path in (folder, folder / "watch.json", folder / "steps.bin", str(folder)):
+    for path in (folder, folder / "steps.json", folder / "steps.bin", str(folder)):
         assert is_watch_log(path)
         log = read_watch_log(path)
         assert log.steps["number"].tolist() == list(range(10))
         assert log.samples.columns.tolist() == list(SAMPLE_COLUMNS)
         assert log.samples.loc[0, "rss_bytes"] == 3
         assert [event["kind"] for event in log.events] == ["begin", "window"]
-        assert log.windows == (folder / "windows" / "one",)
+        assert log.windows == (folder / "plugins" / "profile" / "one",)
         assert log.notices == ()
     assert read_watch_log(folder).events[0]["title"] == "my\\x1b[31m\\xed\\xa0\\x80 cell"
 
@@ -104,17 +104,17 @@ def test_steps_that_are_none_are_refused(folder: Path, column: str, value: float
         b"",
         b"[" * 100_000,
         b"{}",
-        b'{"version": 1, "format": "tfprof watch"}',
-        b'{"version": 1, "format": "tfprof watch", "sample_columns": []}',
-        b'{"version": 1, "format": "tfprof watch", "sample_columns": ["a", "a"]}',
-        b'{"version": 1, "format": "tfprof watch", "sample_columns": "time_ns"}',
-        b'{"version": 2, "format": "tfprof watch", "sample_columns": ["time_ns"]}',
+        b'{"version": 1, "format": "tfprof steps"}',
+        b'{"version": 1, "format": "tfprof steps", "sample_columns": []}',
+        b'{"version": 1, "format": "tfprof steps", "sample_columns": ["a", "a"]}',
+        b'{"version": 1, "format": "tfprof steps", "sample_columns": "time_ns"}',
+        b'{"version": 2, "format": "tfprof steps", "sample_columns": ["time_ns"]}',
         b'{"version": 1, "format": "another", "sample_columns": ["time_ns"]}',
         b" " * (2**16 + 1),
     ],
 )
 def test_a_broken_header_is_refused(folder: Path, header: bytes) -> None:
-    (folder / "watch.json").write_bytes(header)
+    (folder / "steps.json").write_bytes(header)
     assert not is_watch_log(folder)
     with pytest.raises(TraceError, match="run"):
         read_watch_log(folder)
@@ -123,7 +123,7 @@ def test_a_broken_header_is_refused(folder: Path, header: bytes) -> None:
 def test_what_is_no_watch_is_none(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none", "https://there/run", "a\0b", "x" * 5000):
         assert not is_watch_log(path)
-    with pytest.raises(TraceError, match="holds no watched training"):
+    with pytest.raises(TraceError, match="holds no steps"):
         read_watch_log(tmp_path)
 
 
@@ -140,8 +140,8 @@ def test_the_newest_watch_of_a_logdir_is_the_last_that_is_whole(folder: Path, tm
 
 
 def test_samples_of_other_columns_are_read_by_name(folder: Path) -> None:
-    header = {"format": "tfprof watch", "version": 1, "sample_columns": ["another", "time_ns"]}
-    (folder / "watch.json").write_text(json.dumps(header))
+    header = {"format": "tfprof steps", "version": 1, "sample_columns": ["another", "time_ns"]}
+    (folder / "steps.json").write_text(json.dumps(header))
     (folder / "samples.bin").write_bytes(np.array([1.0, 1e18, 2.0, np.nan, 3.0, 2e18]).tobytes())
     samples = read_watch_log(folder).samples
     assert samples["time_ns"].tolist() == [1e18, 2e18]
@@ -165,17 +165,17 @@ def test_lines_that_are_no_events_are_counted(folder: Path) -> None:
     assert log.notices == (f"{len(lines)} of {len(lines) + 1} lines of {folder / 'events.jsonl'} are no events.",)
 
 
-@pytest.mark.parametrize("path", ["/etc", "../other", "windows/none", ".", "windows/link", "a\0b", "x" * 5000])
-def test_windows_elsewhere_are_left_out(folder: Path, path: str) -> None:
+@pytest.mark.parametrize("path", ["/etc", "../one", "none", ".", "link", "a\0b", "x" * 5000, 3])
+def test_windows_elsewhere_are_left_out(folder: Path, path: object) -> None:
     (folder.parent / "other").mkdir()
-    (folder / "windows" / "link").symlink_to(folder.parent / "other")
-    (folder / "events.jsonl").write_text(json.dumps({"kind": "window", "path": path}) + "\n")
+    (folder / "plugins" / "profile" / "link").symlink_to(folder.parent / "other")
+    (folder / "events.jsonl").write_text(json.dumps({"kind": "window", "run": path}) + "\n")
     log = read_watch_log(folder)
     assert log.windows == ()
     assert log.notices == (f"1 of 1 profile windows are not in {folder}.",)
 
 
-@pytest.mark.parametrize("name", ["watch.json", "steps.bin", "samples.bin", "events.jsonl"])
+@pytest.mark.parametrize("name", ["steps.json", "steps.bin", "samples.bin", "events.jsonl"])
 def test_a_pipe_or_a_device_is_not_waited_for(folder: Path, name: str) -> None:
     (folder / name).unlink()
     os.mkfifo(folder / name)
@@ -249,7 +249,7 @@ def test_what_is_added_is_in_the_files_at_once(tmp_path: Path, write: Writes) ->
     assert json.loads((folder / "events.jsonl").read_text()) == (
         {"kind": "epoch", "at_ns": 7, "step": None, "loss": 0.5, "path": str(folder)}
     )
-    assert json.loads((folder / "watch.json").read_text())["format"] == "tfprof watch"
+    assert json.loads((folder / "steps.json").read_text())["format"] == "tfprof steps"
     assert writer.notice == ""
 
 
@@ -266,7 +266,7 @@ def test_a_failed_write_ends_the_writing_and_is_told_once(tmp_path: Path, write:
     writer = write(tmp_path)
     writer.add_steps(_rows(1))
     writer._files["steps.bin"].close()
-    writer._files["steps.bin"]._file = open(os.devnull, "rb", buffering=0)  # noqa: SIM115, PTH123
+    writer._files["steps.bin"] = open(os.devnull, "rb", buffering=0)  # type: ignore[assignment] # noqa: SIM115, PTH123
     writer.add_steps(_rows(1))
     notice = writer.notice
     assert "the training goes on" in notice

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...trace.arrays import Float64
 from ...trace.capture_facts import PROFILED, VALIDATION, Event, Steps, WatchLog, trained
 from ..common import US_PER_MS
 from ..steps.steps import batch_words
 from .pace import UNUSUAL, WARM_UP_STEPS
 
-_AT_ONCE = 2**20
 _LATEST = 1000
 
 
@@ -53,72 +50,45 @@ class Outcome:
 
 def outcome_of(log: WatchLog) -> Outcome:
     steps = log.steps
-    ms = usual_ms(steps)
-    latest = steps[-_LATEST:]
-    latest = latest[trained(latest) & ((latest["flags"] & UNUSUAL) == 0)]
-    sums, longest_ms, longest_number = _sums(steps)
+    is_own = trained(steps)
+    us, flags = (steps[name][is_own] for name in ("duration_us", "flags"))
+    # Where all steps were captured, those are the usual ones.
+    usual = np.flatnonzero(flags & (UNUSUAL if ((flags & PROFILED) == 0).any() else UNUSUAL & ~PROFILED) == 0)
+    ms = us[usual[WARM_UP_STEPS if len(usual) > 2 * WARM_UP_STEPS else 0 :]] / US_PER_MS
+    middle, high = np.quantile(ms, (0.5, 0.95)).tolist() if len(ms) else (np.nan, np.nan)
+    n_batches = steps["n_batches"][is_own][usual[-_LATEST:]].astype(np.int64)
+    longest = int(np.argmax(us)) if len(us) else -1
+    all_us = float(us.sum(dtype=np.float64))
+    wait_ratio, wait_known_ratio = _share(steps["wait_us"][is_own], us)
     begin = next((event for event in log.events if event["kind"] == "begin"), {})
     end = next((event for event in reversed(log.events) if event["kind"] == "end"), {})
-    spent_ns = int(steps["start_ns"][-1]) - int(steps["start_ns"][0]) if len(steps) else 0
-    last_s = float(steps["duration_us"][-1]) / 1e6 if len(steps) else 0.0
-    middle, high = np.quantile(ms, (0.5, 0.95)).tolist() if len(ms) else (np.nan, np.nan)
+    spent_ns = int(steps["start_ns"][-1] - steps["start_ns"][0]) if len(steps) else 0
     return Outcome(
         title=str(begin.get("title") or log.folder.name),
         state=str(end.get("outcome", "")),
-        n_steps=int(sums["n"]),
-        n_validation=int(sums["n_validation"]),
-        n_profiled=int(sums["n_profiled"]),
-        seconds=spent_ns / 1e9 + last_s,
+        n_steps=len(us),
+        n_validation=int(np.count_nonzero(steps["kind"] == VALIDATION)),
+        n_profiled=int(np.count_nonzero(flags & PROFILED)),
+        seconds=spent_ns / 1e9 + (float(steps["duration_us"][-1]) / 1e6 if len(steps) else 0.0),
         median_ms=middle,
-        batches=batch_words(latest["n_batches"].astype(np.int64), latest["duration_us"] / US_PER_MS),
+        batches=batch_words(n_batches, us[usual[-_LATEST:]] / US_PER_MS),
         p95_ms=high,
-        longest_ms=longest_ms,
-        longest_number=longest_number,
-        steps_per_s=1e6 * sums["n"] / sums["us"] if sums["us"] > 0 else np.nan,
-        wait_ratio=_ratio(sums, "wait"),
-        wait_known_ratio=sums["wait_of_us"] / sums["us"] if sums["us"] > 0 else np.nan,
-        outside_ratio=_ratio(sums, "outside"),
+        longest_ms=float(us[longest]) / US_PER_MS if len(us) else np.nan,
+        longest_number=int(steps["number"][is_own][longest]) if len(us) else 0,
+        steps_per_s=1e6 * len(us) / all_us if all_us > 0 else np.nan,
+        wait_ratio=wait_ratio,
+        wait_known_ratio=wait_known_ratio,
+        outside_ratio=_share(steps["outside_us"][is_own], us)[0],
         epochs=tuple(event for event in log.events if event["kind"] == "epoch_end"),
     )
 
 
-def usual_ms(steps: Steps) -> Float64:
-    """The times of the steps of training that have no reason of their own to be longer; without the first ones."""
-    parts = []
-    for at in range(0, len(steps), _AT_ONCE):
-        part = steps[at : at + _AT_ONCE]
-        parts.append(part["duration_us"][trained(part) & ((part["flags"] & UNUSUAL) == 0)])
-    ms = np.concatenate(parts).astype(np.float64) / US_PER_MS if parts else np.empty(0)
-    return ms[WARM_UP_STEPS:] if len(ms) > 2 * WARM_UP_STEPS else ms
-
-
-def _sums(steps: Steps) -> tuple[dict[str, float], float, int]:
-    """What is counted and added up, and the longest step of training and its number."""
-    sums: dict[str, float] = dict.fromkeys(("n", "n_validation", "n_profiled", "us"), 0.0)
-    for name in ("wait", "outside"):
-        sums[f"{name}_us"] = sums[f"{name}_of_us"] = 0.0
-    longest_us, number = -1.0, 0
-    for at in range(0, len(steps), _AT_ONCE):
-        part: Any = steps[at : at + _AT_ONCE]
-        sums["n_validation"] += np.count_nonzero(part["kind"] == VALIDATION)
-        part = part[trained(part)]
-        if not len(part):
-            continue
-        sums["n"] += len(part)
-        sums["us"] += float(part["duration_us"].sum(dtype=np.float64))
-        sums["n_profiled"] += np.count_nonzero(part["flags"] & PROFILED)
-        for name in ("wait", "outside"):
-            is_known = np.isfinite(part[f"{name}_us"])
-            sums[f"{name}_us"] += float(part[f"{name}_us"][is_known].sum(dtype=np.float64))
-            sums[f"{name}_of_us"] += float(part["duration_us"][is_known].sum(dtype=np.float64))
-        i = int(np.argmax(part["duration_us"]))
-        if part["duration_us"][i] > longest_us:
-            longest_us, number = float(part["duration_us"][i]), int(part["number"][i])
-    return sums, longest_us / US_PER_MS if longest_us >= 0 else np.nan, number
-
-
-def _ratio(sums: Mapping[str, float], name: str) -> float:
-    return sums[f"{name}_us"] / sums[f"{name}_of_us"] if sums[f"{name}_of_us"] else np.nan
+def _share(part: Any, whole: Any) -> tuple[float, float]:
+    """A part of the time of the steps of which it is known, and the share of these; NaN where it is not."""
+    is_known = np.isfinite(part)
+    known_us, all_us = (float(us.sum(dtype=np.float64)) for us in (whole[is_known], whole))
+    found_us = float(part[is_known].sum(dtype=np.float64))
+    return found_us / known_us if known_us else np.nan, known_us / all_us if all_us > 0 else np.nan
 
 
 BIN_COLUMNS: tuple[str, ...] = (
