@@ -115,20 +115,18 @@ def load(
         >>> prof
         <Profile run: 8 steps, ... ms a step, ... events>
     """
-    from .read.steps_file import is_watch_log, newest_watch, read_watch_log
+    from .read.steps_file import has_one_profile, newest_watch, read_watch_log, steps_folder
 
-    if is_watch_log(path):
-        log = read_watch_log(path)  # what cannot be read is told now
-        if not log.is_profile:
-            return WatchedRun(lambda: read_watch_log(log.folder))
-        path = log.folder
-    try:
-        return load_profile(path, graph=graph, executor=executor)
-    except EmptyTraceError:
-        newest = newest_watch(path)
-        if newest is None:
-            raise
-        return load(newest)
+    folder = steps_folder(path)
+    if folder is None or has_one_profile(folder):
+        try:
+            return load_profile(folder or path, graph=graph, executor=executor)
+        except EmptyTraceError:
+            folder = folder or newest_watch(path)
+            if folder is None:
+                raise
+    log = read_watch_log(folder)  # what cannot be read is told now
+    return WatchedRun(lambda: read_watch_log(log.folder))
 
 
 def load_profile(path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None) -> Profile:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         ByteView, BytesContent, FieldRows, FileContent, FramingError, Messages, PADDING, alike, fields, watched_reading,
     )
     from .saved import SAVED, SIDECAR, SavedProfile, parse_source_map, read_saved, read_source_map
-    from .steps_file import WatchWriter, is_watch_log, newest_watch, read_watch_log
+    from .steps_file import WatchWriter, newest_watch, read_watch_log, steps_folder
     from .v1.op_graph import read_profile_proto
     from .v1.run_metadata import (
         StepStats, TensorLife, graph_nodes, read_op_log, read_step_stats, source_of, step_message,

@@ -30,7 +30,9 @@ from ..trace.capture_facts import (
 from ..trace.scratch import content_of, opened
 from .places import RUNS
 
-HEADER, STEPS, SAMPLES, EVENTS = "steps.json", "steps.bin", "samples.bin", "events.jsonl"
+HEADER, STEPS, SAMPLES, EVENTS = (
+    f"tfprof.{name}" for name in ("steps.json", "steps.bin", "samples.bin", "events.jsonl")
+)
 FOLDER = "tfprof-watch-"
 """Begin of the name of a folder in a `logdir`, before its time."""
 FORMAT = "tfprof steps"
@@ -57,14 +59,20 @@ _MOST_BRACKETS = 10_000
 _MAX_NS, _MAX_STEP = 2**62, 2**31
 
 
-def is_watch_log(path: str | Path) -> bool:
-    """Whether a path leads to the steps of a capture or a watch: their folder, or the header or the steps in it."""
+def steps_folder(path: str | Path) -> Path | None:
+    """The folder with the steps of a capture or a watch that a path leads to: itself, or that of the header or the steps."""
     if "://" in str(path):
-        return False
+        return None
     try:
-        return _header_of(_folder_of(Path(path))) is not None
+        folder = _folder_of(Path(path))
+        return None if _header_of(folder) is None else folder
     except (OSError, ValueError, TraceError):
-        return False
+        return None
+
+
+def has_one_profile(folder: Path) -> bool:
+    """Whether the windows in a folder with steps are those of one capture; of a watch each is a profile of its own."""
+    return (_header_of(folder) or {}).get("command", "watch") != "watch"
 
 
 def newest_watch(logdir: str | Path) -> Path | None:
@@ -73,7 +81,7 @@ def newest_watch(logdir: str | Path) -> Path | None:
         return None
     try:
         found = sorted(Path(logdir).glob(f"{FOLDER}*"), reverse=True)
-        return next((folder for folder in found if is_watch_log(folder)), None)
+        return next((folder for folder in found if steps_folder(folder) is not None), None)
     except (OSError, ValueError):
         return None
 

@@ -232,11 +232,6 @@ class WatchLog:
     notices: tuple[str, ...] = ()
     """A sentence for each thing in the folder that could not be read."""
 
-    @property
-    def is_profile(self) -> bool:
-        """Whether the windows are those of one capture; else each is a profile of its own, or there are none."""
-        return self.header.get("command", "watch") != "watch" and bool(self.windows)
-
 
 def trained(steps: Steps) -> npt.NDArray[np.bool_]:
     """Which of the rows are steps of training, not of validation or prediction."""

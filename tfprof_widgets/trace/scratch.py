@@ -21,7 +21,7 @@ from ..errors import TraceError
 PREFIX = "tfprof-"
 NOTE = "tfprof.owner.json"
 TRACES = "plugins/profile/*/*.xplane.pb"
-WATCHED = "steps.bin"
+WATCHED = "tfprof.steps.bin"
 SHARED_MEMORY = Path("/dev/shm")
 MEMORY_SYSTEMS = frozenset(("tmpfs", "ramfs", "devtmpfs", "hugetlbfs"))
 """File systems whose files take memory."""

@@ -16,7 +16,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.read import WatchWriter, is_watch_log, newest_watch, read_watch_log, steps_file
+from tfprof_widgets.read import WatchWriter, newest_watch, read_watch_log, steps_file, steps_folder
 from tfprof_widgets.read import steps_file as module
 from tfprof_widgets.trace import SAMPLE_COLUMNS, STEP
 
@@ -41,8 +41,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_what_was_written_is_read(folder: Path) -> None:
-    for path in (folder, folder / "steps.json", folder / "steps.bin", str(folder)):
-        assert is_watch_log(path)
+    for path in (folder, folder / "tfprof.steps.json", folder / "tfprof.steps.bin", str(folder)):
+        assert steps_folder(path) == folder
         log = read_watch_log(path)
         assert log.steps["number"].tolist() == list(range(10))
         assert log.samples.columns.tolist() == list(SAMPLE_COLUMNS)
@@ -53,24 +53,28 @@ def test_what_was_written_is_read(folder: Path) -> None:
     assert read_watch_log(folder).events[0]["title"] == "my\\x1b[31m\\xed\\xa0\\x80 cell"
 
 
-@pytest.mark.parametrize("name", ["steps.bin", "samples.bin", "events.jsonl"])
+@pytest.mark.parametrize("name", ["tfprof.steps.bin", "tfprof.samples.bin", "tfprof.events.jsonl"])
 def test_whatever_is_whole_before_a_cut_end_is_read(folder: Path, name: str) -> None:
     content = (folder / name).read_bytes()
     seen = set()
     for n in range(0, len(content), 3):
         (folder / name).write_bytes(content[:n])
         log = read_watch_log(folder)
-        n_read = {"steps.bin": len(log.steps), "samples.bin": len(log.samples), "events.jsonl": len(log.events)}[name]
-        size = {"steps.bin": STEP.itemsize, "samples.bin": 8 * len(SAMPLE_COLUMNS)}.get(name)
+        n_read = {
+            "tfprof.steps.bin": len(log.steps),
+            "tfprof.samples.bin": len(log.samples),
+            "tfprof.events.jsonl": len(log.events),
+        }[name]
+        size = {"tfprof.steps.bin": STEP.itemsize, "tfprof.samples.bin": 8 * len(SAMPLE_COLUMNS)}.get(name)
         assert n_read == (n // size if size else content[:n].count(b"\n"))
         seen.add(n_read)
-    assert len(seen) > 1 or name == "samples.bin"
+    assert len(seen) > 1 or name == "tfprof.samples.bin"
     (folder / name).unlink()
     assert f"{folder / name} cannot be read" in read_watch_log(folder).notices[0]
 
 
 def test_steps_that_a_failed_disk_left_as_zeros_are_left_out(folder: Path) -> None:
-    with (folder / "steps.bin").open("ab") as file:
+    with (folder / "tfprof.steps.bin").open("ab") as file:
         file.write(bytes(7 * STEP.itemsize))
     log = read_watch_log(folder)
     assert len(log.steps) == 10
@@ -93,7 +97,7 @@ def test_steps_that_a_failed_disk_left_as_zeros_are_left_out(folder: Path) -> No
 def test_steps_that_are_none_are_refused(folder: Path, column: str, value: float) -> None:
     rows = _rows(10)
     rows[column][7] = value
-    (folder / "steps.bin").write_bytes(rows.tobytes())
+    (folder / "tfprof.steps.bin").write_bytes(rows.tobytes())
     with pytest.raises(TraceError, match=r"its row 7 of 32 bytes says is no step"):
         read_watch_log(folder)
 
@@ -114,15 +118,15 @@ def test_steps_that_are_none_are_refused(folder: Path, column: str, value: float
     ],
 )
 def test_a_broken_header_is_refused(folder: Path, header: bytes) -> None:
-    (folder / "steps.json").write_bytes(header)
-    assert not is_watch_log(folder)
+    (folder / "tfprof.steps.json").write_bytes(header)
+    assert not steps_folder(folder)
     with pytest.raises(TraceError, match="run"):
         read_watch_log(folder)
 
 
 def test_what_is_no_watch_is_none(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none", "https://there/run", "a\0b", "x" * 5000):
-        assert not is_watch_log(path)
+        assert not steps_folder(path)
     with pytest.raises(TraceError, match="holds no steps"):
         read_watch_log(tmp_path)
 
@@ -141,8 +145,8 @@ def test_the_newest_watch_of_a_logdir_is_the_last_that_is_whole(folder: Path, tm
 
 def test_samples_of_other_columns_are_read_by_name(folder: Path) -> None:
     header = {"format": "tfprof steps", "version": 1, "sample_columns": ["another", "time_ns"]}
-    (folder / "steps.json").write_text(json.dumps(header))
-    (folder / "samples.bin").write_bytes(np.array([1.0, 1e18, 2.0, np.nan, 3.0, 2e18]).tobytes())
+    (folder / "tfprof.steps.json").write_text(json.dumps(header))
+    (folder / "tfprof.samples.bin").write_bytes(np.array([1.0, 1e18, 2.0, np.nan, 3.0, 2e18]).tobytes())
     samples = read_watch_log(folder).samples
     assert samples["time_ns"].tolist() == [1e18, 2e18]
     assert samples["rss_bytes"].isna().all()
@@ -159,23 +163,25 @@ def test_lines_that_are_no_events_are_counted(folder: Path) -> None:
         ),
         b'{"kind": "x", "text": "' + b"a" * steps_file.MAX_LINE_BYTES + b'"}',
     ]
-    (folder / "events.jsonl").write_bytes(b"\n".join([*lines, b'{"kind": "end"}', b'{"kind": "cut']))
+    (folder / "tfprof.events.jsonl").write_bytes(b"\n".join([*lines, b'{"kind": "end"}', b'{"kind": "cut']))
     log = read_watch_log(folder)
     assert [event["kind"] for event in log.events] == ["end"]
-    assert log.notices == (f"{len(lines)} of {len(lines) + 1} lines of {folder / 'events.jsonl'} are no events.",)
+    assert log.notices == (
+        f"{len(lines)} of {len(lines) + 1} lines of {folder / 'tfprof.events.jsonl'} are no events.",
+    )
 
 
 @pytest.mark.parametrize("path", ["/etc", "../one", "none", ".", "link", "a\0b", "x" * 5000, 3])
 def test_windows_elsewhere_are_left_out(folder: Path, path: object) -> None:
     (folder.parent / "other").mkdir()
     (folder / "plugins" / "profile" / "link").symlink_to(folder.parent / "other")
-    (folder / "events.jsonl").write_text(json.dumps({"kind": "window", "run": path}) + "\n")
+    (folder / "tfprof.events.jsonl").write_text(json.dumps({"kind": "window", "run": path}) + "\n")
     log = read_watch_log(folder)
     assert log.windows == ()
     assert log.notices == (f"1 of 1 profile windows are not in {folder}.",)
 
 
-@pytest.mark.parametrize("name", ["steps.json", "steps.bin", "samples.bin", "events.jsonl"])
+@pytest.mark.parametrize("name", ["tfprof.steps.json", "tfprof.steps.bin", "tfprof.samples.bin", "tfprof.events.jsonl"])
 def test_a_pipe_or_a_device_is_not_waited_for(folder: Path, name: str) -> None:
     (folder / name).unlink()
     os.mkfifo(folder / name)
@@ -188,23 +194,26 @@ def test_a_pipe_or_a_device_is_not_waited_for(folder: Path, name: str) -> None:
 
 
 def test_files_beyond_the_limits_are_refused_unread(folder: Path) -> None:
-    for name, most in (("steps.bin", steps_file.MAX_STEP_BYTES), ("samples.bin", steps_file.MAX_SAMPLE_BYTES)):
+    for name, most in (
+        ("tfprof.steps.bin", steps_file.MAX_STEP_BYTES),
+        ("tfprof.samples.bin", steps_file.MAX_SAMPLE_BYTES),
+    ):
         content = (folder / name).read_bytes()
         os.truncate(folder / name, most + 1)
         with pytest.raises(TraceError, match="the limit"):
             read_watch_log(folder)
         (folder / name).write_bytes(content)
-    (folder / "events.jsonl").write_bytes(b"\n" * (steps_file.MAX_EVENTS + 1))
+    (folder / "tfprof.events.jsonl").write_bytes(b"\n" * (steps_file.MAX_EVENTS + 1))
     with pytest.raises(TraceError, match="200,001 lines"):
         read_watch_log(folder)
-    os.truncate(folder / "events.jsonl", steps_file.MAX_EVENT_BYTES + 1)
+    os.truncate(folder / "tfprof.events.jsonl", steps_file.MAX_EVENT_BYTES + 1)
     with pytest.raises(TraceError, match="the limit"):
         read_watch_log(folder)
 
 
 def test_ten_million_steps_open_at_once_and_in_little_memory(folder: Path) -> None:
     rows = _rows(2**18)
-    with (folder / "steps.bin").open("wb") as file:
+    with (folder / "tfprof.steps.bin").open("wb") as file:
         for _ in range(38):
             file.write(rows.tobytes())
     begin_s = time.process_time()
@@ -244,12 +253,12 @@ def test_what_is_added_is_in_the_files_at_once(tmp_path: Path, write: Writes) ->
     writer.add_steps(_rows(2))
     writer.add_sample(np.arange(len(SAMPLE_COLUMNS)))
     writer.add_event({"kind": "epoch", "at_ns": np.int64(7), "step": None, "loss": np.float32(0.5), "path": folder})
-    assert np.fromfile(folder / "steps.bin", STEP)["number"].tolist() == [0, 1, 2, 0, 1]
-    assert np.fromfile(folder / "samples.bin").tolist() == list(range(len(SAMPLE_COLUMNS)))
-    assert json.loads((folder / "events.jsonl").read_text()) == (
+    assert np.fromfile(folder / "tfprof.steps.bin", STEP)["number"].tolist() == [0, 1, 2, 0, 1]
+    assert np.fromfile(folder / "tfprof.samples.bin").tolist() == list(range(len(SAMPLE_COLUMNS)))
+    assert json.loads((folder / "tfprof.events.jsonl").read_text()) == (
         {"kind": "epoch", "at_ns": 7, "step": None, "loss": 0.5, "path": str(folder)}
     )
-    assert json.loads((folder / "steps.json").read_text())["format"] == "tfprof steps"
+    assert json.loads((folder / "tfprof.steps.json").read_text())["format"] == "tfprof steps"
     assert writer.notice == ""
 
 
@@ -258,22 +267,22 @@ def test_a_folder_that_has_a_watch_is_left_alone(tmp_path: Path, write: Writes) 
     first.add_steps(_rows(2))
     second = write(tmp_path)
     second.add_steps(_rows(5))
-    assert (tmp_path / "steps.bin").stat().st_size == 2 * STEP.itemsize
+    assert (tmp_path / "tfprof.steps.bin").stat().st_size == 2 * STEP.itemsize
     assert second.notice.startswith(f"{tmp_path} is written no more")
 
 
 def test_a_failed_write_ends_the_writing_and_is_told_once(tmp_path: Path, write: Writes) -> None:
     writer = write(tmp_path)
     writer.add_steps(_rows(1))
-    writer._files["steps.bin"].close()
-    writer._files["steps.bin"] = open(os.devnull, "rb", buffering=0)  # type: ignore[assignment] # noqa: SIM115, PTH123
+    writer._files["tfprof.steps.bin"].close()
+    writer._files["tfprof.steps.bin"] = open(os.devnull, "rb", buffering=0)  # type: ignore[assignment] # noqa: SIM115, PTH123
     writer.add_steps(_rows(1))
     notice = writer.notice
     assert "the training goes on" in notice
     writer.add_steps(_rows(1))
     writer.add_event({"kind": "end"})
     assert writer.notice == notice
-    assert (tmp_path / "events.jsonl").stat().st_size == 0
+    assert (tmp_path / "tfprof.events.jsonl").stat().st_size == 0
 
 
 def test_steps_beyond_the_limit_are_left_out_and_told(
@@ -284,17 +293,17 @@ def test_steps_beyond_the_limit_are_left_out_and_told(
     writer.add_steps(_rows(8))
     writer.add_steps(_rows(8))
     writer.add_steps(_rows(8))
-    assert (tmp_path / "steps.bin").stat().st_size == 10 * STEP.itemsize
+    assert (tmp_path / "tfprof.steps.bin").stat().st_size == 10 * STEP.itemsize
     assert "is full at 320 bytes" in writer.notice
     writer.add_event({"kind": "end"})
-    assert (tmp_path / "events.jsonl").stat().st_size > 0
+    assert (tmp_path / "tfprof.events.jsonl").stat().st_size > 0
 
 
 def test_an_event_that_is_too_long_is_left_out(tmp_path: Path, write: Writes) -> None:
     writer = write(tmp_path)
     writer.add_event({"kind": "begin", "program": "x" * module.MAX_LINE_BYTES})
     writer.add_event({"kind": "end"})
-    assert (tmp_path / "events.jsonl").read_text().count("\n") == 1
+    assert (tmp_path / "tfprof.events.jsonl").read_text().count("\n") == 1
     assert "An event of" in writer.notice
 
 
@@ -302,5 +311,5 @@ def test_what_comes_after_the_end_is_not_kept(tmp_path: Path, write: Writes) -> 
     writer = write(tmp_path)
     writer.close()
     writer.add_steps(_rows(1))
-    assert (tmp_path / "steps.bin").stat().st_size == 0
+    assert (tmp_path / "tfprof.steps.bin").stat().st_size == 0
     assert writer.notice == ""

@@ -283,7 +283,7 @@ def test_a_killed_process_leaves_its_steps_up_to_the_last_second_and_its_windows
         table = tfprof.recover()
         table = table[table.folder.str.startswith(tempfile.gettempdir())]
         out["rows"] = table.drop(columns=["began"]).to_dict("records")
-        found = [tfprof.load(row["folder"]) for row in out["rows"] if "steps.bin" in os.listdir(row["folder"])]
+        found = [tfprof.load(row["folder"]) for row in out["rows"] if "tfprof.steps.bin" in os.listdir(row["folder"])]
         out["kinds"] = [type(one).__name__ for one in found]
         out["steps"] = [one.steps.number.tolist() for one in found]
         out["last_ns"] = [int(one.log.steps["start_ns"][-1]) for one in found]

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -404,7 +403,7 @@ def memory_anomaly(column: str, growth: Growth, *, is_first_epoch: bool) -> Anom
 # ---- all of them ----------------------------------------------------------------------------------------------------
 
 _MOST_WAITING = 64
-"""So many samples wait for the steps of their time; more are taken as of the last step."""
+"""So many samples wait for the steps of their time."""
 _MOST_PLACES = 256
 _AT_ONCE = 256
 _SETTLING_NS = 5_000_000_000
@@ -417,12 +416,12 @@ class AnomalyFinder:
     def __init__(self, n_cores: int) -> None:
         self._machine, self._paces, self._slow = Machine(n_cores), Paces(), SlowSteps()
         self._memory = {name: GrowingMemory() for name in _MEMORY}
-        self._waiting: deque[tuple[float, Any]] = deque()
-        """Times of memory, and what takes it when the step of that time is known, by its ordinal and its number."""
+        self._waiting: deque[tuple[float, Mapping[str, float]]] = deque(maxlen=_MOST_WAITING)
+        """What was in use of memory, until the steps of those times come."""
         self._places: dict[int, str] = {}
         self._windows: deque[tuple[int, int, int]] = deque(maxlen=64)
-        self._ended: dict[str, tuple[Anomaly, deque[tuple[int, int]], int]] = {}
-        """By kind: the last phase that ended, those before it, and how many there were."""
+        self._ended: dict[str, tuple[Anomaly, int]] = {}
+        """By kind: the last phase that ended, and how many there were."""
         self._numbers: dict[str, int] = {}
         self._n_steps, self._last_number, self._settled_ns, self._n_epochs = 0, 0, 0, 0
 
@@ -455,9 +454,7 @@ class AnomalyFinder:
 
     def add_memory(self, ns: float, n_bytes: Mapping[str, float]) -> None:
         """Take what is in use of memory, some times a second."""
-        self._waiting.append((ns, partial(self._take_memory, ns, n_bytes)))
-        while len(self._waiting) > _MOST_WAITING:
-            self._waiting.popleft()[1](float(self._n_steps), self._last_number)
+        self._waiting.append((ns, n_bytes))
 
     def add_event(self, event: Event) -> None:
         """Take what happened; kinds that tell nothing here are left out."""
@@ -489,7 +486,7 @@ class AnomalyFinder:
         told = None if going is None else self._phase_told(going)
         if told is not None:
             yield told.kind, told, None
-        for kind, (anomaly, _, _) in self._ended.items():
+        for kind, (anomaly, _) in self._ended.items():
             if told is None or told.kind != kind:
                 yield kind, anomaly, None
         for column, memory in self._memory.items():
@@ -502,38 +499,26 @@ class AnomalyFinder:
         ended, self._paces.ended = self._paces.ended, []
         for phase in ended:
             told = self._phase_told(phase)
-            last, spans, n = self._ended.get(told.kind, (None, deque(maxlen=3), 0))
-            if last is not None:
-                spans.append((last.first_step, last.last_step or last.first_step))
-            self._ended[told.kind] = told, spans, n + 1
+            self._ended[told.kind] = told, 1 + self._ended.get(told.kind, (told, 0))[1]
 
     def _phase_told(self, phase: Phase) -> Anomaly:
         told = phase_anomaly(phase, self._machine)
         if told.kind not in self._ended:
             return told
-        last, spans, n = self._ended[told.kind]
-        known = [*spans, (last.first_step, last.last_step or last.first_step)][-3:]
-        listed = ", ".join(f"step {first:,} to {last:,}" for first, last in known)
-        more = f" and {n - len(known):,} times more" if n > len(known) else ""
-        return replace(told, evidence=f"{told.evidence} The same before: {listed}{more}.")
+        last, n = self._ended[told.kind]
+        more = f", and {n - 1:,} times earlier" if n > 1 else ""
+        before = f"step {last.first_step:,} to {last.last_step or last.first_step:,}{more}"
+        return replace(told, evidence=f"{told.evidence} The same before: {before}.")
 
     def _place_memory(self, rows: Rows) -> None:
-        """Take the memory of which the step is known by now."""
-        starts, waiting, self._waiting = rows["start_ns"], self._waiting, deque()
-        for ns, take in waiting:
-            if ns > starts[-1]:
-                self._waiting.append((ns, take))
-                continue
+        """Take the memory of which the step is known by now: it was read as that began."""
+        starts = rows["start_ns"]
+        while self._waiting and self._waiting[0][0] <= starts[-1]:
+            ns, n_bytes = self._waiting.popleft()
             i = max(int(np.searchsorted(starts, ns, side="right")) - 1, 0)
-            part = (ns - float(starts[i])) / max(float(rows["ms"][i]) * 1e6, 1.0)
-            take(float(rows["ordinal"][i]) + min(max(part, 0.0), 1.0), int(rows["number"][i]))
-
-    def _take_memory(self, ns: float, n_bytes: Mapping[str, float], ordinal: float, number: int) -> None:
-        if ns < self._settled_ns or not self._n_steps:
-            return
-        for name, memory in self._memory.items():
-            if np.isfinite(value := n_bytes[name]):
-                memory.add(value, ns, ordinal, number)
+            for name, memory in self._memory.items():
+                if ns >= self._settled_ns and np.isfinite(value := n_bytes[name]):
+                    memory.add(value, ns, float(rows["ordinal"][i]), int(rows["number"][i]))
 
     def _window_of(self, anomaly: Anomaly, steps: Sequence[int] | None) -> int | None:
         begin, end = anomaly.first_step, anomaly.last_step if anomaly.last_step is not None else self._last_number

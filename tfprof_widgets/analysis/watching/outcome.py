@@ -53,10 +53,11 @@ def outcome_of(log: WatchLog) -> Outcome:
     is_own = trained(steps)
     us, flags = (steps[name][is_own] for name in ("duration_us", "flags"))
     # Where all steps were captured, those are the usual ones.
-    usual = np.flatnonzero(flags & (UNUSUAL if ((flags & PROFILED) == 0).any() else UNUSUAL & ~PROFILED) == 0)
-    ms = us[usual[WARM_UP_STEPS if len(usual) > 2 * WARM_UP_STEPS else 0 :]] / US_PER_MS
+    is_usual = flags & (UNUSUAL if ((flags & PROFILED) == 0).any() else UNUSUAL & ~PROFILED) == 0
+    ms = us[is_usual] / US_PER_MS
+    n_batches, latest_ms = steps["n_batches"][is_own][is_usual][-_LATEST:].astype(np.int64), ms[-_LATEST:]
+    ms = ms[WARM_UP_STEPS:] if len(ms) > 2 * WARM_UP_STEPS else ms
     middle, high = np.quantile(ms, (0.5, 0.95)).tolist() if len(ms) else (np.nan, np.nan)
-    n_batches = steps["n_batches"][is_own][usual[-_LATEST:]].astype(np.int64)
     longest = int(np.argmax(us)) if len(us) else -1
     all_us = float(us.sum(dtype=np.float64))
     wait_ratio, wait_known_ratio = _share(steps["wait_us"][is_own], us)
@@ -71,7 +72,7 @@ def outcome_of(log: WatchLog) -> Outcome:
         n_profiled=int(np.count_nonzero(flags & PROFILED)),
         seconds=spent_ns / 1e9 + (float(steps["duration_us"][-1]) / 1e6 if len(steps) else 0.0),
         median_ms=middle,
-        batches=batch_words(n_batches, us[usual[-_LATEST:]] / US_PER_MS),
+        batches=batch_words(n_batches, latest_ms),
         p95_ms=high,
         longest_ms=float(us[longest]) / US_PER_MS if len(us) else np.nan,
         longest_number=int(steps["number"][is_own][longest]) if len(us) else 0,
