@@ -397,8 +397,8 @@ class WindowReader:
         profile = Profile(title=f"window {len(self.profiles) + 1}{steps}")
         system = self._machine.table()
         is_near = (system["time_ns"] > window.start_ns - _AROUND_NS) & (system["time_ns"] < window.stop_ns + _AROUND_NS)
-        known = {"outcome": "complete", "n_steps": window.n_steps, "notices": ()}
-        profile.run.take(record_of((window,), program, system[is_near], **known))
+        facts = {"outcome": "complete", "n_steps": window.n_steps, "notices": ()}
+        profile.run.take(record_of((window,), program, system[is_near], **facts))
         self.profiles.append(profile)
         self._waiting.put((profile, program, head))
 
@@ -532,8 +532,8 @@ class WatchLoop:
                 usual_ns = 1e3 * float(np.median(latest["duration_us"][-N_LATEST:]))
                 self._long_ns = max(LONG_RATIO * usual_ns, 1e9 * LONG_S)
             self.finder.add_steps(steps)  # last: it makes more of them than the others
-        for end in self.recorder.take_epochs():
-            self.note("epoch_end", at_ns=end.at_ns, epoch=end.epoch, seconds=end.seconds, values=end.values)
+        for event in self.recorder.take_epochs():
+            self.note(**event)
 
     def _note_compiling(self, steps: Steps) -> None:
         """Find the long steps in which XLA compiled without tracing: code is new in the process."""

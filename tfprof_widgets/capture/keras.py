@@ -219,7 +219,7 @@ class StepMarks:
     def _go_on(self) -> None:
         epoch, self._ended_epoch = self._ended_epoch, None
         if epoch is not None and self._recorder is not None:
-            self._recorder.note_epoch(epoch, None)
+            self._recorder.note_callbacks()
 
     def close(self, *, is_failed: bool = False) -> None:
         """End what is in progress and leave the model as it was; after the call, however it ended."""

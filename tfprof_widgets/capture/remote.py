@@ -227,11 +227,9 @@ def _captured(request: Any, context: Any) -> CaptureRecord:
         numbers=None if notes is None else notes.numbers,
     )
     capture.start()
-    try:
+    with capture.around():
         _sleep(duration_s, context)
-    finally:
-        record = capture.stop()
-    return record
+    return capture.record
 
 
 def _sleep(duration_s: float, context: Any) -> None:

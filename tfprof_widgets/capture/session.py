@@ -343,9 +343,9 @@ class Capture:
             cleanup.detach()
         self._stopping = threading.Lock()
         control.disown()
-        told = "This process is a fork of the one that captures, which has the capture."
+        notice = "This process is a fork of the one that captures, which has the capture."
         self._record = record_of(
-            (), None, no_samples(), notices=(told,), outcome="interrupted", n_steps=control.n_steps
+            (), None, no_samples(), notices=(notice,), outcome="interrupted", n_steps=control.n_steps
         )
 
     def _make_record(self, control: WindowControl, outcome: Outcome, failure: Failure | None) -> CaptureRecord:
@@ -362,7 +362,7 @@ class Capture:
             no_samples() if sampler is None else sampler.stop(),
             notices=(
                 *(*keeper.notices, *closing),
-                *(told for told in (recorder.notice, "" if sampler is None else sampler.notice) if told),
+                *(notice for notice in (recorder.notice, "" if sampler is None else sampler.notice) if notice),
             ),
             step_times=recorder.frame(),
             detail=self.options.detail,

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,17 +51,6 @@ _FLAGS = {"before": BEFORE, "during": PROFILED, "cut": PROFILED | CUT, "after": 
 Floats = npt.NDArray[np.float64]
 
 
-class EpochEnd(NamedTuple):
-    epoch: int
-    """From 0 on in each call of `fit`."""
-    at_ns: int
-    """Unix time at which the last batch and the validation were over."""
-    seconds: float
-    """Time of callbacks from then until the next epoch, or the end."""
-    values: dict[str, float]
-    """Keras' loss and metrics, with those of the validation."""
-
-
 class StepRecorder:
     """The steps of a capture, in the order of their ends: hooks leave them in a ring, and the thread that watches makes rows.
 
@@ -86,8 +75,8 @@ class StepRecorder:
         self.losses: dict[int, float] = {}
         """Loss of the latest steps by number, until rows are taken."""
         self._ended: list[OpenStep] = []
-        self._epoch: EpochEnd | None = None
-        self._epochs: list[EpochEnd] = []
+        self._epoch: dict[str, Any] | None = None
+        self._epochs: list[dict[str, Any]] = []
         self._current: OpenStep | None = None
         self._last_end_ns, self._last_traced_us = 0, traced_us()
         self._waits = Waits()
@@ -148,14 +137,15 @@ class StepRecorder:
             self._waits.read(iterator)
 
     def note_epoch(self, epoch: int, logs: Any) -> None:
-        """Record the end of an epoch and Keras' values of it, before other callbacks hear of it; None: they have run."""
-        now_ns = time.time_ns()
-        if logs is not None:
-            values = {str(name): value for name, value in logs.items() if isinstance(value, float)}
-            self._epoch = EpochEnd(epoch, now_ns, 0.0, values)
-        elif self._epoch is not None and len(self._epochs) < MAX_LOSSES:
-            self._epochs.append(self._epoch._replace(seconds=(now_ns - self._epoch.at_ns) / 1e9))
-            self._epoch = None
+        """Take the end of an epoch (from 0 on in each `fit`) and Keras' values of it, before other callbacks hear of it."""
+        values = {str(name): value for name, value in logs.items() if isinstance(value, float)}
+        self._epoch = {"kind": "epoch_end", "at_ns": time.time_ns(), "epoch": epoch, "values": values}
+
+    def note_callbacks(self) -> None:
+        """Take that the callbacks at the end of an epoch have run."""
+        epoch, self._epoch = self._epoch, None
+        if epoch is not None and len(self._epochs) < MAX_LOSSES:
+            self._epochs.append({**epoch, "seconds": (time.time_ns() - epoch["at_ns"]) / 1e9})
 
     # ---- on the thread that watches -------------------------------------------------------------------------------------
 
@@ -169,8 +159,8 @@ class StepRecorder:
         taken, self._memory = self._memory, []
         return taken
 
-    def take_epochs(self) -> list[EpochEnd]:
-        """Return the ends of epochs since the last call."""
+    def take_epochs(self) -> list[dict[str, Any]]:
+        """Return the ends of epochs since the last call, as events with the `seconds` of callbacks."""
         ended, self._epochs = self._epochs, []
         return ended
 

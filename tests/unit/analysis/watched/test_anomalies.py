@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.unit.analysis.watched.drawn_steps import STARTED_NS, steps
-from tfprof_widgets.analysis import BIN_COLUMNS, Anomaly, AnomalyFinder, StepBins
+from tfprof_widgets.analysis import Anomaly, AnomalyFinder, StepBins
 from tfprof_widgets.capture import MEMORY_NS
 from tfprof_widgets.trace import (
     AFTER_WINDOW,
@@ -43,8 +44,6 @@ class Run:
     gpu_pct: Any = None
     clock: Any = None
     throttled: Any = None
-    events: list[tuple[int, str]] = field(default_factory=list)
-    """Of each step that something came before: validation, checkpoint."""
     places: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -129,12 +128,24 @@ class Seen:
     history: list[tuple[int, list[Anomaly]]]
 
 
-def show(run: Run, finder: AnomalyFinder | None = None, *, call_s: float = 0.25, end: bool = True) -> Seen:
+def show(run: Run, finder: AnomalyFinder | None = None, *, call_s: float = 0.25) -> Seen:
     """Show a run to a finder, a quarter of a second at a time."""
-    finder = finder or AnomalyFinder(n_cores=8)
-    seen = Seen({}, {}, [], [])
-    for n, feed in _calls(run, call_s):
-        feed(finder)
+    finder, seen = finder or AnomalyFinder(n_cores=8), Seen({}, {}, [], [])
+    rows = run.rows()
+    samples, memory = run.samples(rows), run.memory(rows)
+    ends = rows["start_ns"] + (rows["duration_us"] * 1e3).astype(np.int64)
+    n, time = 0, STARTED_NS - 1
+    while n < run.n:
+        first, span = n, (time, time := max(time + int(call_s * 1e9), int(ends[n])))
+        n = int(np.searchsorted(ends, time, side="right"))
+        for row in samples[slice(*np.searchsorted(samples[:, 0], span, side="right"))]:
+            finder.add_samples(row)
+        for ns, n_bytes in memory[slice(*np.searchsorted(memory[:, 0], span, side="right"))]:
+            finder.add_memory(ns, {"rss_bytes": n_bytes, "tf_bytes": np.nan})
+        finder.add_steps(rows[first:n])
+        for step, place in run.places.items():
+            if first <= step < n:
+                finder.add_event({"kind": "line", "at_ns": 0, "step": step, "ms": 50.0, "place": place})
         for anomaly in (found := finder.anomalies):
             seen.named.setdefault(anomaly.kind, (n, anomaly))
             if anomaly.severity != "info":
@@ -142,52 +153,9 @@ def show(run: Run, finder: AnomalyFinder | None = None, *, call_s: float = 0.25,
         if not seen.history or [*map(str, found)] != [*map(str, seen.history[-1][1])]:
             seen.history.append((n, found))
             del seen.history[:-400]
-    if end:
-        finder.add_event({"kind": "end", "at_ns": 0, "step": None, "outcome": "complete"})
+    finder.add_event({"kind": "end", "at_ns": 0, "step": None, "outcome": "complete"})
     seen.last = finder.anomalies
     return seen
-
-
-def _calls(run: Run, call_s: float) -> Iterator[tuple[int, Callable[[AnomalyFinder], None]]]:
-    rows = run.rows()
-    samples, memory = run.samples(rows), run.memory(rows)
-    events = sorted(run.events)
-    end = rows["start_ns"] + (rows["duration_us"] * 1e3).astype(np.int64)
-    at, n_samples = 0, 0
-    time = STARTED_NS
-    while at < run.n:
-        begin = time
-        time = max(time + int(call_s * 1e9), int(end[at]))
-        stop = int(np.searchsorted(end, time, side="right"))
-        n_until = int(np.searchsorted(samples[:, 0], time, side="right"))
-        now = [one for one in events if at <= one[0] < stop]
-        lines = [(step, place) for step, place in run.places.items() if at <= step < stop]
-
-        def feed(
-            finder: AnomalyFinder,
-            at=at,
-            stop=stop,
-            first=n_samples,
-            n_until=n_until,
-            now=now,
-            lines=lines,
-            begin=begin,
-            time=time,
-        ) -> None:
-            for row in samples[first:n_until]:
-                finder.add_samples(row)
-            for ns, n_bytes in memory[slice(*np.searchsorted(memory[:, 0], (begin, time), side="right"))]:
-                finder.add_memory(ns, {"rss_bytes": n_bytes, "tf_bytes": np.nan})
-            for step, kind in now:
-                finder.add_event(
-                    {"kind": kind, "at_ns": int(rows["start_ns"][step]) - 1000, "step": step, "seconds": 1.0}
-                )
-            finder.add_steps(rows[at:stop])
-            for step, place in lines:
-                finder.add_event({"kind": "line", "at_ns": 0, "step": step, "ms": 50.0, "place": place})
-
-        yield stop, feed
-        at, n_samples = stop, n_until
 
 
 N = 6000
@@ -383,10 +351,6 @@ def test_a_leak_is_named_from_what_lies_between_windows_and_with_its_own_rate() 
     assert last.severity != "info", "it grew for over a minute before"
 
 
-def _jitter(seed: int) -> Run:
-    return healthy(seed, N, sigma=(0.05, 0.2, 0.4)[seed % 3])
-
-
 def _collector(seed: int) -> Run:
     run = healthy(seed, N)
     hit = run.rng.random(N) < (0.001, 0.01, 0.03)[seed % 3]
@@ -400,7 +364,6 @@ def _epochs(seed: int) -> Run:
     run.flags[begins] = EPOCH_BEGIN
     run.wait[begins] += 4 * run.rng.uniform(5, 50, len(begins))
     run.gap_ms[begins[1:] - 1] = run.rng.uniform(100, 2000, len(begins) - 1)
-    run.events = [(int(at), kind) for at in begins[1:] for kind in ("validation", "checkpoint")]
     run.rss = lambda seconds, steps: 2e9 + 5e8 * (1 - np.exp(-seconds / 15))
     return run
 
@@ -450,74 +413,54 @@ def _sawtooth_memory(seed: int) -> Run:
     return run
 
 
-def _fast(seed: int) -> Run:
-    return healthy(seed, N, ms=0.5)
-
-
-def _few(seed: int) -> Run:
-    return healthy(seed, 30, ms=500, sigma=0.3)
-
-
-def _very_slow(seed: int) -> Run:
-    return healthy(seed, 600, ms=5000, sigma=0.2)
+DRAWS: dict[str, Callable[[int], Run]] = {
+    "jitter": lambda seed: healthy(seed, N, sigma=(0.05, 0.2, 0.4)[seed % 3]),
+    "fast": lambda seed: healthy(seed, N, ms=0.5),
+    "few": lambda seed: healthy(seed, 30, ms=500, sigma=0.3),
+    "very_slow": lambda seed: healthy(seed, 600, ms=5000, sigma=0.2),
+    **{draw.__name__.strip("_"): draw for draw in (_collector, _epochs, _clocks, _ragged, _lengths)},
+    **{draw.__name__.strip("_"): draw for draw in (_warm_up, _busy_machine, _sawtooth_memory)},
+}
 
 
 @every_seed
-@pytest.mark.parametrize(
-    "draw",
-    [
-        *(_jitter, _collector, _epochs, _clocks, _ragged, _lengths, _warm_up, _busy_machine, _sawtooth_memory),
-        *(_fast, _few, _very_slow),
-    ],
-    ids=lambda draw: draw.__name__.strip("_"),
-)
-def test_nothing_above_info_is_said_of_a_healthy_training(draw: Callable[[int], Run], seed: int) -> None:
-    seen = show(draw(seed), call_s=20 if draw is _very_slow else 0.25)
+@pytest.mark.parametrize("name", DRAWS)
+def test_nothing_above_info_is_said_of_a_healthy_training(name: str, seed: int) -> None:
+    seen = show(DRAWS[name](seed), call_s=20 if name == "very_slow" else 0.25)
     assert {kind: anomaly.title for kind, anomaly in seen.worst.items()} == {}
 
 
-def _drawn(n: int, seed: int = 0) -> Any:
-    rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 17, 1000])
+@pytest.mark.parametrize("at_once", [1, 3, 1000])
+def test_bins_say_what_their_steps_say(n: int, at_once: int) -> None:
+    rng = np.random.default_rng(0)
     rows = steps(rng.lognormal(1, 0.3, n), wait_ms=rng.random(n), outside_ms=rng.random(n), loss=rng.random(n))
     rows["wait_us"][rng.random(n) < 0.2] = np.nan
     rows["kind"][rng.random(n) < 0.1] = VALIDATION
     rows["flags"][rng.random(n) < 0.1] = PROFILED
-    return rows
-
-
-def _by_hand(rows: Any, width: int) -> dict[str, list[float]]:
-    rows = rows[rows["kind"] != VALIDATION]
-    found: dict[str, list[float]] = {name: [] for name in BIN_COLUMNS}
-    for at in range(0, len(rows), width):
-        part = rows[at : at + width].astype(rows.dtype)
-        ms = part["duration_us"].astype(float) / 1e3
-        wait = part["wait_us"][~np.isnan(part["wait_us"])].astype(float) / 1e3
-        values = (
-            *(at, part["number"][0], (part["start_ns"][0] - STARTED_NS) / 1e9, len(part)),
-            *(ms.mean(), ms.min(), ms.max(), np.quantile(ms, 0.95)),
-            *(wait.mean() if len(wait) else np.nan, part["outside_us"].astype(float).mean() / 1e3),
-            *(part["loss"].astype(float).mean(), (part["flags"] == PROFILED).mean()),
-        )
-        for name, value in zip(BIN_COLUMNS, values, strict=True):
-            found[name].append(float(value))
-    return found
-
-
-@pytest.mark.parametrize("n", [1, 7, 8, 9, 16, 17, 100, 1000])
-@pytest.mark.parametrize("at_once", [1, 3, 1000])
-def test_bins_say_what_their_steps_say(n: int, at_once: int) -> None:
-    rows = _drawn(n)
     bins = StepBins(8, started_ns=STARTED_NS)
     for at in range(0, n, at_once):
         bins.add(rows[at : at + at_once])
-    columns = bins.columns()
-    expected = _by_hand(rows, bins.width)
+    columns, table = bins.columns(), pd.DataFrame(rows[rows["kind"] != VALIDATION])
     assert len(columns["n"]) <= 8
-    assert columns["n"].sum() == bins.n_steps
-    for name in BIN_COLUMNS:
-        # That of bins that became one is the mean of theirs.
-        rtol = 0.5 if name == "p95_ms" and bins.width > 1 else 1e-6
-        np.testing.assert_allclose(columns[name], expected[name], rtol=rtol, err_msg=name)
+    assert columns["n"].sum() == bins.n_steps == len(table)
+    table["profiled"] = table["flags"] == PROFILED
+    groups = table.astype(np.float64).groupby(np.arange(len(table)) // bins.width)
+    means, us = groups.mean(), groups["duration_us"]
+    expected = {
+        "first_number": groups["number"].first(),
+        "start_s": (groups["start_ns"].first() - STARTED_NS) / 1e9,
+        "n": us.count(),
+        **{
+            f"{name}_ms": values / 1e3 for name, values in {"mean": us.mean(), "min": us.min(), "max": us.max()}.items()
+        },
+        **{f"{name}_ms": means[f"{name}_us"] / 1e3 for name in ("wait", "outside")},
+        **{name: means[name] for name in ("loss", "profiled")},
+    }
+    for name, values in expected.items():
+        np.testing.assert_allclose(columns[name], values, rtol=1e-6, atol=1e-6, err_msg=name)
+    # That of bins that became one is the mean of theirs.
+    np.testing.assert_allclose(columns["p95_ms"], us.quantile(0.95) / 1e3, rtol=0.5 if bins.width > 1 else 1e-6)
 
 
 def test_what_is_plain_is_named_in_a_run_of_few_steps() -> None:
