@@ -72,7 +72,7 @@ def steps_folder(path: str | Path) -> Path | None:
 
 def has_one_profile(folder: Path) -> bool:
     """Whether the windows in a folder with steps are those of one capture; of a watch each is a profile of its own."""
-    return (_header_of(folder) or {}).get("command", "watch") != "watch"
+    return str((_header_of(folder) or {}).get("command", "watch")) != "watch"
 
 
 def newest_watch(logdir: str | Path) -> Path | None:
