@@ -101,16 +101,18 @@ class Watcher(Protocol):
 class Capture:
     """One capture of the running program: `start()`, the user's code, `stop()` -> `CaptureRecord`.
 
-    Its steps are written to `folder` as they happen: a private one, or the `logdir` of one that is watched.
+    Its steps are written as they happen: to a private folder, or to the `logdir` of one that is watched.
 
     Args:
         patch: makes `fit`, `evaluate` and `predict` mark their steps meanwhile; None where a Keras callback does.
         end_if_over: called when another capture wants to start; ends this one if what it captures is over.
         watcher: looks at it while it runs.
         numbers: of the program's steps, which go on; None: they count from 0 over all batches, validation apart.
+        title: of what runs.
     """
 
     writer: WatchWriter
+    """Of the files of steps; from `start()` on."""
 
     def __init__(
         self,
@@ -222,7 +224,15 @@ class Capture:
         event = {"at_ns": time.time_ns(), **fields, "kind": kind, "step": step}
         self.writer.add_event(event)
         if self._watcher is not None:
-            self._watcher.take_event(event)
+            self._tell(self._watcher.take_event, event)
+
+    @staticmethod
+    def _tell(take: Callable[..., None], *what: Any) -> None:
+        """Have the watcher take something; in the middle of a training, which goes on whatever fails."""
+        try:
+            take(*what)
+        except Exception:
+            _logger.warning("a part of watching failed: %s", take.__name__, exc_info=True)
 
     def _window_taker(self) -> Callable[[Window, int], CapturedProgram]:
         reference, program = weakref.ref(self), self.program  # the owner alone holds a capture
@@ -243,10 +253,7 @@ class Capture:
             return self.program
         program, self.program = self.program, self.program.successor()
         program.end([window.run_dir], writes=self.options.logdir is not None)
-        try:
-            self._watcher.take_window(window, program)
-        except Exception:  # in the middle of a training, which goes on; the window's files are there
-            _logger.warning("a window was not taken", exc_info=True)
+        self._tell(self._watcher.take_window, window, program)
         return self.program
 
     def stop(
@@ -321,7 +328,7 @@ class Capture:
             self.note("unrecorded", name=self.program.unrecorded)
         self.note("end", outcome=outcome)
         if self._watcher is not None:
-            self._watcher.end(outcome)
+            self._tell(self._watcher.end, outcome)
 
     def keep(self) -> None:
         """End the capture as the process is about to end, and leave its files to `tfprof.recover()`."""

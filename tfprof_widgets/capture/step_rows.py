@@ -109,9 +109,10 @@ class StepRecorder:
             following.traced_us = until_us
             if following.start_ns >= self._memory_due_ns:
                 self._look_at_memory(following.start_ns)
-        is_late = step.start_ns + step.elapsed_ns - self._written_ns >= WRITING_NS
-        if (is_late or len(self._ended) >= MOST_LATEST) and not self.is_watched:
-            self.sort_in()
+        if not self.is_watched:
+            is_late = step.start_ns + step.elapsed_ns - self._written_ns >= WRITING_NS
+            if is_late or len(self._ended) >= MOST_LATEST:
+                self.sort_in()
 
     def _look_at_memory(self, now_ns: int) -> None:
         if self._read_memory is None:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import tfprof_widgets as tfprof
+from tests.browser.full_run import PLAIN, write_run
 from tfprof_widgets.errors import TraceError
 from tfprof_widgets.read import WatchWriter, newest_watch, read_watch_log, steps_file, steps_folder
 from tfprof_widgets.read import steps_file as module
@@ -141,6 +142,20 @@ def test_the_newest_watch_of_a_logdir_is_the_last_that_is_whole(folder: Path, tm
     assert isinstance(run, tfprof.WatchedRun)
     assert run.folder == tmp_path / "tfprof-watch-20261126-000000"
     assert newest_watch("http://nobody.test/logs") is None
+
+
+def test_a_capture_is_its_steps_until_it_has_a_window_and_then_a_profile_whatever_the_steps_are(tmp_path: Path) -> None:
+    folder = tmp_path / "capture"
+    with closing(WatchWriter(folder, "profile")) as writer:
+        writer.add_steps(_rows(3))
+    run = tfprof.load(folder)
+    assert isinstance(run, tfprof.WatchedRun)
+    assert (len(run.steps), run.windows) == (3, [])
+    (folder / "plugins" / "profile").mkdir(parents=True)
+    write_run(tmp_path / "one", PLAIN).rename(folder / "plugins" / "profile" / "one")
+    (folder / "tfprof.steps.bin").write_bytes(b"x" * 320)
+    for path in (folder, folder / "tfprof.steps.bin"):
+        assert isinstance(tfprof.load(path), tfprof.Profile)
 
 
 def test_samples_of_other_columns_are_read_by_name(folder: Path) -> None:
