@@ -22,40 +22,14 @@ from tfprof_widgets.trace import Trace
 _RUN = """
 import json, sys
 from xprof.convert import raw_to_tool_data
-jobs = json.load(open(sys.argv[1]))
+jobs, tools = json.load(open(sys.argv[1]))
 found = {}
-for name, (path, tools) in jobs.items():
+for name, paths in jobs.items():
     for tool in tools:
-        data, _ = raw_to_tool_data.xspace_to_tool_data([path], tool, {"use_saved_result": False})
+        data, _ = raw_to_tool_data.xspace_to_tool_data(paths, tool, {"use_saved_result": False})
         found.setdefault(name, {})[tool] = json.loads(data)
 json.dump(found, open(sys.argv[2], "w"))
 """
-
-
-def xprof(xplane: Path | bytes, *tools: str) -> dict[str, Any]:
-    """The JSON of each tool for a file or its bytes."""
-    return xprof_all({"": xplane}, *tools)[""]
-
-
-def xprof_all(xplanes: Mapping[str, Path | bytes], *tools: str) -> dict[str, dict[str, Any]]:
-    """The same for several files, in one process."""
-    with tempfile.TemporaryDirectory() as scratch:
-        jobs = {}
-        for number, (name, xplane) in enumerate(xplanes.items()):
-            copy = Path(scratch) / str(number) / "host.xplane.pb"
-            copy.parent.mkdir()
-            copy.write_bytes(xplane if isinstance(xplane, bytes) else xplane.read_bytes())
-            jobs[name] = (str(copy), tools)
-        order, result = Path(scratch) / "jobs.json", Path(scratch) / "result.json"
-        order.write_text(json.dumps(jobs))
-        command = [sys.executable, "-c", _RUN, str(order), str(result)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        if done.returncode:
-            raise RuntimeError(f"XProf failed with status {done.returncode}: {done.stderr[-2000:]}")
-        found: dict[str, dict[str, Any]] = json.loads(result.read_text())
-        return found
-
-
 _PREPROCESS = """
 import sys
 from xprof.convert import _pywrap_profiler_plugin
@@ -64,12 +38,41 @@ open(sys.argv[2], "wb").write(data)
 """
 
 
+def xprof(xplane: bytes, *tools: str) -> dict[str, Any]:
+    """The JSON of each tool for a file."""
+    return xprof_all({"": xplane}, *tools)[""]
+
+
+def xprof_all(xplanes: Mapping[str, bytes], *tools: str) -> dict[str, dict[str, Any]]:
+    """The same for several files, in one process."""
+    return xprof_of_runs({name: {"host": content} for name, content in xplanes.items()}, *tools)
+
+
+def xprof_of_runs(runs: Mapping[str, Mapping[str, bytes]], *tools: str) -> dict[str, dict[str, Any]]:
+    """The same for several runs, each of files by host."""
+    with tempfile.TemporaryDirectory() as scratch:
+        jobs: dict[str, list[str]] = {}
+        for number, (name, files) in enumerate(runs.items()):
+            folder = Path(scratch) / str(number)
+            folder.mkdir()
+            jobs[name] = [str(folder / f"{host}.xplane.pb") for host in files]
+            for path, content in zip(jobs[name], files.values(), strict=True):
+                Path(path).write_bytes(content)
+        found: dict[str, dict[str, Any]] = json.loads(_result_of(_RUN, json.dumps([jobs, tools]).encode()))
+        return found
+
+
 def preprocessed(xplane: bytes) -> bytes:
     """The file as XProf's tools see it: grouped, with derived lines."""
+    return _result_of(_PREPROCESS, xplane)
+
+
+def _result_of(program: str, content: bytes) -> bytes:
+    """What a program writes that is run with a file of this content."""
     with tempfile.TemporaryDirectory() as scratch:
-        source, result = Path(scratch) / "host.xplane.pb", Path(scratch) / "result.pb"
-        source.write_bytes(xplane)
-        command = [sys.executable, "-c", _PREPROCESS, str(source), str(result)]
+        source, result = Path(scratch) / "source.pb", Path(scratch) / "result"
+        source.write_bytes(content)
+        command = [sys.executable, "-c", program, str(source), str(result)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         if done.returncode:
             raise RuntimeError(f"XProf failed with status {done.returncode}: {done.stderr[-2000:]}")

@@ -1,13 +1,8 @@
-"""XProf on runs of several hosts, each a directory of files, all in one process of its own -> what its tools say."""
+"""What XProf's pod viewer says of runs of several hosts, in our categories."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -38,37 +33,6 @@ NAMES = {
     "other": "All others",
 }
 TOOLS = ("overview_page", "framework_op_stats", "kernel_stats", "input_pipeline_analyzer", "pod_viewer")
-_RUN = """
-import json, sys
-from xprof.convert import raw_to_tool_data
-jobs, tools = json.load(open(sys.argv[1]))
-found = {}
-for name, paths in jobs.items():
-    for tool in tools:
-        data, _ = raw_to_tool_data.xspace_to_tool_data(paths, tool, {"use_saved_result": False})
-        found.setdefault(name, {})[tool] = json.loads(data)
-json.dump(found, open(sys.argv[2], "w"))
-"""
-
-
-def xprof_of_runs(runs: Mapping[str, Mapping[str, bytes]]) -> dict[str, dict[str, Any]]:
-    """For each run (files by host) the JSON of each tool."""
-    with tempfile.TemporaryDirectory() as scratch:
-        jobs: dict[str, list[str]] = {}
-        for number, (name, files) in enumerate(runs.items()):
-            folder = Path(scratch) / str(number)
-            folder.mkdir()
-            for host, content in files.items():
-                (folder / f"{host}.xplane.pb").write_bytes(content)
-            jobs[name] = [str(folder / f"{host}.xplane.pb") for host in files]
-        order, result = Path(scratch) / "jobs.json", Path(scratch) / "result.json"
-        order.write_text(json.dumps([jobs, TOOLS]))
-        command = [sys.executable, "-c", _RUN, str(order), str(result)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        if done.returncode:
-            raise RuntimeError(f"XProf failed with status {done.returncode}: {done.stderr[-2000:]}")
-        found: dict[str, dict[str, Any]] = json.loads(result.read_text())
-        return found
 
 
 def pod_steps(reading: Mapping[str, Any]) -> list[dict[str, dict[str, Any]]]:

@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 from tests.builders import Event, U, event, line, plane, session, space
-from tests.unit.analysis.hosts.several_hosts_oracle import CATEGORIES, in_guide, pod_steps, xprof_of_runs
+from tests.unit.analysis.hosts.several_hosts_oracle import CATEGORIES, TOOLS, in_guide, pod_steps
 from tests.unit.analysis.hosts.test_workers import picoseconds
-from tests.unit.analysis.xprof_oracle import rows
+from tests.unit.analysis.xprof_oracle import rows, xprof_of_runs
 from tfprof_widgets.analysis import Analysis, Selection
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import merge_traces
@@ -94,7 +94,7 @@ def read() -> Read:
     def both(runs: Mapping[str, Run], name: str) -> tuple[Analysis, Mapping[str, Any]]:
         theirs = known.setdefault(id(runs), {}) or known.setdefault(id(runs), {})
         if not theirs:
-            theirs.update(xprof_of_runs(runs))
+            theirs.update(xprof_of_runs(runs, *TOOLS))
         return Analysis(merge_traces([read_xspace(content) for content in runs[name].values()])), theirs[name]
 
     return both

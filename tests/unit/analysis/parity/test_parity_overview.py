@@ -97,11 +97,6 @@ def assert_same_top_ops(ops: pd.DataFrame, page: list[dict[str, Any]]) -> None:
     )
 
 
-def test_top_device_ops_of_the_whole_trace_equal_xprof() -> None:
-    content = drawn_device_ops()
-    assert_same_top_ops(Analysis(read_xspace(content)).ops, xprof(content, "overview_page")["overview_page"])
-
-
 @pytest.mark.parametrize("kind", ["h100_lstm", "h100_cnn_input"])
 def test_top_device_ops_of_a_capture_equal_xprof(kind: str, case_of: Callable[[str], Case]) -> None:
     case = case_of(kind)
@@ -112,10 +107,11 @@ def test_top_device_ops_of_a_capture_equal_xprof(kind: str, case_of: Callable[[s
     assert page[0]["p"]["device_op_time_eager_percent"] == f"{share:.1%}"
 
 
-def test_precision_and_eager_share_of_a_device_equal_xprof() -> None:
+def test_top_ops_precision_and_eager_share_of_a_device_equal_xprof() -> None:
     content = drawn_device_ops()
-    printed = xprof(content, "overview_page")["overview_page"][0]["p"]
-    overview = Analysis(read_xspace(content)).overview
+    page, results = xprof(content, "overview_page")["overview_page"], Analysis(read_xspace(content))
+    assert_same_top_ops(results.ops, page)
+    printed, overview = page[0]["p"], results.overview
     assert printed["device_compute_16bit_percent"] == f"{overview.compute_16bit_ratio:.1%}"
     assert printed["device_compute_32bit_percent"] == f"{overview.compute_32bit_ratio:.1%}"
     assert printed["device_op_time_eager_percent"] == f"{overview.device_eager_ratio:.1%}" != "0.0%"

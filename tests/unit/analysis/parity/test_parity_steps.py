@@ -10,11 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.captures.run_parts import N_STEPS
 from tests.unit.analysis.parity.parity_case import (
-    CPU_KINDS,
     GPU_KINDS,
-    H100_KINDS,
     LOOPING_KIND,
     MARKED_KINDS,
     UNMARKED_KINDS,
@@ -109,24 +106,6 @@ def test_where_nobody_marked_a_step_xprof_has_none(kind: str, case_of: Callable[
     case = case_of(kind)
     assert case.their_steps == []
     assert set(case.results.steps.frame["source"]) == {"inferred"}
-
-
-@pytest.mark.parametrize("kind", [kind for kind in (*CPU_KINDS, *H100_KINDS) if kind != "h100_oom"])
-def test_the_categories_of_every_step_add_up_to_its_time(kind: str, case_of: Callable[[str], Case]) -> None:
-    steps = case_of(kind).results.steps
-    assert len(steps.frame) > 5
-    total = steps.pieces.groupby("step")["duration_ps"].sum()
-    assert total.tolist() == steps.frame["duration_ps"].tolist()
-    ends = steps.pieces["start_ps"] + steps.pieces["duration_ps"]
-    same = steps.pieces["step"].to_numpy()[1:] == steps.pieces["step"].to_numpy()[:-1]
-    assert (steps.pieces["start_ps"].to_numpy()[1:][same] == ends.to_numpy()[:-1][same]).all()
-
-
-def test_a_keras_fit_has_a_step_for_each_marked_batch(case_of: Callable[[str], Case]) -> None:
-    steps = case_of("keras_fit").results.steps.frame
-    assert steps["source"].tolist() == ["marker"] * N_STEPS
-    assert steps["name"].tolist() == [f"train {epoch}·{i}" for epoch in (1, 2) for i in range(N_STEPS // 2)]
-    assert steps["is_complete"].all()
 
 
 def device_spans(trace: Trace, *, copies_are_compute: bool) -> dict[int, list[Span]]:
