@@ -16,9 +16,9 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page
 
 from tests.browser.conftest import Open
-from tests.browser.harness import SCREENSHOTS, Notebook, Server, poll, write_notebook
+from tests.browser.harness import Notebook, Server, poll, write_notebook
 from tests.browser.linked_views import LinkedViews
-from tests.browser.test_accessibility import AUDIT, AXE
+from tests.browser.pages import audit, opened_page, picture, show_in
 
 pytestmark = pytest.mark.tensorflow
 
@@ -91,12 +91,8 @@ def notebook(shown: Notebook) -> Notebook:
 def page(browser: Browser, shown: Notebook) -> Iterator[Page]:
     """The exported page of the profile, read from the disk."""
     path = shown.value("str(prof.to_html('advice.html').resolve())")
-    context = browser.new_context(viewport={"width": 1300, "height": 1000})
-    page = context.new_page()
-    page.goto(Path(path).as_uri())
-    page.locator('[data-tfprof="timeline"] canvas').first.wait_for()
-    yield page
-    context.close()
+    with opened_page(browser, Path(path)) as page:
+        yield page
 
 
 @pytest.fixture
@@ -216,22 +212,16 @@ def test_what_an_advice_saves_is_measured_when_asked_for_and_everything_put_back
 
 @pytest.mark.parametrize(("theme", "width_px"), [("light", 900), pytest.param("dark", 1600, marks=pytest.mark.nightly)])
 def test_cards_are_whole_and_accessible(exported: Page, width_px: int, theme: str) -> None:
-    if not AXE.exists() and not os.environ.get("CI"):
-        pytest.skip("`make test` installs axe-core with the other npm packages.")
     exported.set_viewport_size({"width": width_px, "height": 1000})
     views = LinkedViews(exported, exported)
-    if views.view("dashboard").get_attribute("data-theme") != theme:
-        exported.locator(".tfp-theme-switch").click()
-        exported.wait_for_timeout(400)  # until the styles of the new theme are there
-    exported.add_script_tag(path=AXE)
+    show_in(theme, views.view("dashboard"))
     panel = '[data-tfprof="overview_panel"]'
-    assert exported.evaluate(AUDIT, panel) == []
+    assert audit(exported, panel) == []
     card = first_card(views)
     card.get_by_role("button", name="Show evidence").click()
-    assert exported.evaluate(AUDIT, panel) == []
+    assert audit(exported, panel) == []
     assert views.view("overview_panel").evaluate(CLIPPED) == []
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    exported.screenshot(path=str(SCREENSHOTS / f"advice-open-{theme}-{width_px}.png"))
+    picture(exported, f"advice-open-{theme}-{width_px}")
 
 
 # ---- the line while a cell runs -------------------------------------------------------------------------------------

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Error, Locator, Page
+from playwright.sync_api import Browser, Locator, Page
 
 import tfprof_widgets as tfprof
-from tests.browser.harness import LOCAL, SIZE_PX, poll
+from tests.browser.harness import SIZE_PX, poll
+from tests.browser.pages import eventually, opened_page
 from tests.builders import U, event, line, plane, session, space
 
 N_STEPS, STEP_US = 6, 1000
@@ -50,7 +51,6 @@ class Face:
 
     page: Page
     view: Locator
-    problems: list[str]
 
     @property
     def count(self) -> str:
@@ -115,36 +115,21 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Iterator[Page]:
     """One for all tests: to load a page anew in it takes half as long as in a fresh browser profile."""
-    width, height = SIZE_PX
-    context = browser.new_context(viewport={"width": width, "height": height})
-    context.route("**/*", lambda route: route.continue_() if route.request.url.startswith(LOCAL) else route.abort())
-    yield context.new_page()
-    context.close()
+    with opened_page(browser, size_px=SIZE_PX) as page:
+        yield page
 
 
 @pytest.fixture
 def face(page: Page, exported: Path) -> Iterator[Face]:
-    problems: list[str] = []
-
-    def note(error: Error) -> None:
-        problems.append(str(error))
-
-    page.on("pageerror", note)
     page.goto(exported.as_uri())
     page.mouse.move(0, 0)
     view = page.locator('[data-tfprof="timeline"]')
     view.locator("canvas").first.wait_for()
     # Not `wait_for_function`: it asks by `eval`, which the page refuses.
     poll(lambda: view.evaluate("el => el.tfprofLocate?.('train')"), "the timeline draws no step")
-    yield Face(page, view, problems)
-    page.remove_listener("pageerror", note)
-    assert problems == []
+    yield Face(page, view)
     assert page.evaluate("window.tfprofHacked") is None
     page.evaluate("localStorage.clear()")  # the height that a reader gave the timeline
-
-
-def eventually(is_true: Callable[[], bool], message: str) -> None:
-    poll(is_true, message, timeout_s=15)
 
 
 # ---- searching ----------------------------------------------------------------------------------------------------------

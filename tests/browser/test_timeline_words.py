@@ -10,7 +10,8 @@ from playwright.sync_api import Browser, Locator, Page
 
 import tfprof_widgets as tfprof
 from tests.browser.drawings import FIRST, N_LARGE, N_NEEDLES, SECOND_EVENT, large_space, linked_space
-from tests.browser.harness import LOCAL, poll
+from tests.browser.harness import poll
+from tests.browser.pages import THEMES, opened_page
 from tests.builders import event, line, plane, session, space
 from tests.captures.committed import unpack
 
@@ -28,10 +29,8 @@ FITS = "element => element.scrollWidth <= element.clientWidth"
 @pytest.fixture(scope="module")
 def tab(browser: Browser) -> Iterator[Page]:
     """One for all: to load a page anew in it takes half as long as in a fresh browser profile."""
-    context = browser.new_context()
-    context.route("**/*", lambda route: route.continue_() if route.request.url.startswith(LOCAL) else route.abort())
-    yield context.new_page()
-    context.close()
+    with opened_page(browser) as page:
+        yield page
 
 
 def timeline(page: Page, page_path: Path, width: int, theme: str = "light") -> Locator:
@@ -96,7 +95,7 @@ def test_the_times_of_the_window_are_never_cut_and_no_count_is_half_shown(tab: P
     assert f"{N_NEEDLES:,} slices here" in view.locator(".tl-count").inner_text()
 
 
-@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("theme", THEMES)
 def test_hits_of_a_search_are_marked_in_the_strip_of_the_whole_capture(tab: Page, tmp_path: Path, theme: str) -> None:
     """In the colour of all that one can act on; here in the first half, of which the window shows nothing."""
     n_marked = """view => {
