@@ -15,8 +15,7 @@ import pandas as pd
 import pytest
 
 from tests.unit.analysis.parity.parity_case import GPU_KINDS, KINDS, Case
-from tests.unit.analysis.xprof_oracle import OpTotals, rows
-from tests.unit.analysis.xprof_reading import as_xprof, charged_to_roots
+from tests.unit.analysis.xprof_oracle import OpTotals, as_xprof, charged_to_roots, rows
 from tfprof_widgets.analysis import IDLE, aggregate_ops, op_occurrences
 from tfprof_widgets.trace import Trace
 

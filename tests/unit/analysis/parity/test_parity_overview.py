@@ -12,8 +12,7 @@ import pytest
 from tests.builders import U, event, line, plane, space
 from tests.unit.analysis.parity.parity_case import KINDS, MARKED_KINDS, Case
 from tests.unit.analysis.parity.test_parity_steps import shown_by_xprof
-from tests.unit.analysis.xprof_oracle import rows, xprof
-from tests.unit.analysis.xprof_reading import device_executions
+from tests.unit.analysis.xprof_oracle import device_executions, rows, xprof
 from tfprof_widgets.analysis import SAYS_WHY_NOTHING_RUNS, Analysis
 from tfprof_widgets.read import read_xspace
 

@@ -18,8 +18,7 @@ from tests.unit.analysis.parity.parity_case import (
     Case,
 )
 from tests.unit.analysis.steps.step_oracle import Span, time_by_priority
-from tests.unit.analysis.xprof_oracle import rows
-from tests.unit.analysis.xprof_reading import xprof_units
+from tests.unit.analysis.xprof_oracle import rows, xprof_units
 from tfprof_widgets.analysis import compute_steps, group_events, guide_of
 from tfprof_widgets.trace import Trace
 

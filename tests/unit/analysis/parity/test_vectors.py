@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from tests.captures import committed
-from tests.unit.analysis.hosts.several_hosts_oracle import pod_steps
+from tests.unit.analysis.hosts.test_hosts import pod_steps
 from tests.unit.analysis.parity import vector_traces as drawn
 from tests.unit.analysis.parity.parity_case import (
     KINDS,
