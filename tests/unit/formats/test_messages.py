@@ -171,18 +171,6 @@ def test_a_part_holds_its_own_bytes(events: list[bytes]) -> None:
     assert [part.raw[a:b] for a, b in zip(part.begin.tolist(), part.end.tolist(), strict=True)] == events[100:103]
 
 
-def test_another_field_between_the_events_is_left_to_protobuf(events: list[bytes]) -> None:
-    raw = _framed(events[:10_000]) + b"\x5a\x01x" + _framed(events[10_000:])
-    found = follow_events(raw, 0)
-    assert found is None or raw[found[1]] == 0x5A
-
-
-def test_a_length_of_three_bytes_is_left_to_protobuf(events: list[bytes]) -> None:
-    raw = _framed([*events[:10_000], b"\x08\x01" + bytes(40_000), *events[10_000:]])
-    found = follow_events(raw, 0)
-    assert found is None or found[1] < len(raw)
-
-
 def test_a_truncated_event_does_not_count(events: list[bytes]) -> None:
     whole = _framed(events)
     found = follow_events(whole[:-1], 0)
@@ -292,11 +280,6 @@ def test_a_table_may_hold_a_text_twice(code: list[int]) -> None:
     column = Texts.coded(np.array(code, np.int64), table)
     assert list(column) == [table[one] for one in code]
     assert sorted(column.distinct) == ["", "a", "b"]
-
-
-def test_a_column_is_read_only() -> None:
-    with pytest.raises(ValueError, match="read-only"):
-        Texts.of(["a", "b"]).code[0] = 1
 
 
 values = st.one_of(st.integers(0, 300), st.integers(0, 2**64 - 1), st.integers(0, 63).map(lambda bit: 2**bit))

@@ -11,11 +11,10 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from IPython.core.error import UsageError
 
 import tfprof_widgets as tfprof
 from tfprof_widgets.capture import Check, all_checks, needed_packages, ok, unknown, warning
-from tfprof_widgets.notebook import DoctorReport, magics
+from tfprof_widgets.notebook import DoctorReport
 
 REPORT = DoctorReport(
     (
@@ -143,24 +142,3 @@ def test_a_tensorflow_that_is_not_the_real_one_does_no_harm(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "tensorflow", Hostile())
     report = tfprof.doctor()
     assert {"python", "disk", "front_end"} <= {check.name for check in report.checks}
-
-
-def test_the_check_of_the_magic_runs_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[object] = []
-    monkeypatch.setattr(magics, "display", shown.append)
-    magics.check(runs_code=False)
-    assert isinstance(shown[0], DoctorReport)
-    with pytest.raises(UsageError, match="line of its own"):
-        magics.check(runs_code=True)
-
-
-@pytest.mark.parametrize(
-    ("cell", "turned"),
-    [
-        (["%%tfprofile --check\n"], ["%tfprofile --check\n"]),
-        (["%%tfprofile --check\n", " \n"], ["%tfprofile --check\n"]),
-        (["%%tfprofile --check\n", "x = 1\n"], ["%%tfprofile --check\n", "x = 1\n"]),
-    ],
-)
-def test_check_works_without_a_body(cell: list[str], turned: list[str]) -> None:
-    assert magics.lone_help(cell) == turned
