@@ -131,8 +131,3 @@ def test_names_of_scopes_and_hosts_are_text_in_views_alone(alone: Notebook) -> N
     for cell in cells.all():
         cell.hover()
     assert_is_text(alone.page)
-
-
-def test_nothing_failed(notebook: Notebook) -> None:
-    assert notebook.refused == []
-    assert notebook.errors == []
