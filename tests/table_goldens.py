@@ -23,8 +23,7 @@ import pandas as pd
 
 import tfprof_widgets as tfprof
 from tests.captures import committed
-from tests.cluster import Cluster
-from tests.two_hosts import write_two_hosts
+from tests.cluster import Cluster, write_two_hosts
 
 N_FIRST = 200
 """Rows of a table that a snapshot holds as they are; of more it holds sums."""

@@ -12,7 +12,7 @@ from tests.browser.full_run import OTHER, PLAIN
 from tests.browser.harness import Notebook, Server, poll, write_notebook
 from tests.browser.listeners import COUNT_LISTENERS, PROBE
 from tests.browser.tabs import TABS, offered, open_tab
-from tests.two_hosts import write_two_hosts
+from tests.cluster import write_two_hosts
 
 CELLS = (
     "import tfprof_widgets as tfprof\nprof = tfprof.load('full_run')",

@@ -15,8 +15,7 @@ from tests.browser.full_run import OTHER, PLAIN
 from tests.browser.pages import opened_page, picture
 from tests.browser.tabs import go_to, offered
 from tests.browser.widget_host import KernelSide, WidgetHost, saved_state
-from tests.cluster import Cluster, host_name
-from tests.two_hosts import BARE, BARE_OP, FULL, write_two_hosts
+from tests.cluster import BARE, BARE_OP, FULL, Cluster, host_name, write_two_hosts
 
 NOTHING = {
     "memory_timeline": "recorded no memory",

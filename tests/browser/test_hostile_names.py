@@ -13,7 +13,7 @@ from tests.browser.drawings import CLOSING, MARKUP, hostile_space
 from tests.browser.full_run import HOSTILE
 from tests.browser.harness import Notebook, Server, poll, write_notebook
 from tests.browser.tabs import go_to, open_tab
-from tests.two_hosts import write_two_hosts
+from tests.cluster import write_two_hosts
 
 CELLS = (
     "import tfprof_widgets as tfprof\n"

@@ -1,4 +1,4 @@
-"""What XProf says of a trace, XProf's op stack with its quirks, and our reading with those undone."""
+"""What XProf says of a trace, its op stack and its steps with their quirks, and our reading with those undone."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -281,3 +282,30 @@ def device_executions(results: Analysis) -> int:
             name = names[unit] or results.units.name[unit]
             most[name] = max(most[name], count)
     return most.total()
+
+
+Span = tuple[int, int, int]
+"""Start, end, priority."""
+
+
+def pieces(spans: Iterable[Span]) -> list[Span]:
+    """Non-overlapping pieces; at every instant the highest priority that is present, 0 where none is."""
+    boundaries: list[tuple[int, int, int]] = []
+    for start, end, priority in spans:
+        boundaries += [(start, 1, priority), (end, 0, priority)]
+    boundaries.sort(key=lambda boundary: (boundary[0], boundary[1], -boundary[2]))
+    present: Counter[int] = Counter()
+    result = []
+    for (time, begins, priority), (until, _, _) in pairwise(boundaries):
+        present[priority] += 1 if begins else -1
+        result.append((time, until, max((p for p, count in present.items() if count > 0), default=0)))
+    return result
+
+
+def time_by_priority(spans: Iterable[Span], start: int, end: int) -> Counter[int]:
+    """How long each priority rules within a step; 0 is what is left."""
+    total: Counter[int] = Counter()
+    for low, high, priority in pieces(spans):
+        total[priority] += max(min(high, end) - max(low, start), 0)
+    total[0] += end - start - sum(total.values())
+    return total

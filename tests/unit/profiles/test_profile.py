@@ -22,8 +22,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
 from tests.builders import Event, event, line, plane, space
-from tests.cluster import Cluster
-from tests.two_hosts import BARE, FULL, write_two_hosts
+from tests.cluster import BARE, FULL, Cluster, write_two_hosts
 from tests.unit.test_contract import VIEWS
 from tfprof_widgets.analysis import MOST, options
 from tfprof_widgets.errors import TfProfError

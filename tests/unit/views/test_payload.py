@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests.builders import Event, Plane, event, line, plane, session, space, trace
-from tests.cluster import Cluster
+from tests.cluster import BARE, FULL, Cluster, write_two_hosts
 from tests.packs import first_of, is_here, unpack
-from tests.two_hosts import BARE, FULL, write_two_hosts
 from tests.unit.views.received import Received, positions_of, receive
 from tests.unit.views.repeated import repeated
 from tests.vector_drawings import coded_tables
