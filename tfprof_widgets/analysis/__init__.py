@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .advice.calls import trace_cause
     from .advice.device import low_utilisation
     from .advice.facts import VISIBLE
-    from .advice.host import BatchRoom
+    from .advice.host import batch_factor
     from .advice.input_rules import HIDDEN_BY_PREFETCH
     from .advice.rules import RULES, advice_table, find_advice, fitting
     from .advice.run import MappedFunction, Run, mapped_function

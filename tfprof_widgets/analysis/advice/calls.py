@@ -174,7 +174,7 @@ def _one_graph(run: Run, cause: TraceCause, name: str) -> Fix:
 @rule(
     "Put the step into a tf.function",
     claims=HOST,
-    explains=("few_blocks", "idle_border", "launch_bound", "memory_headroom", "small_batch", "unfused_optimizer"),
+    explains=("few_blocks", "idle_border", "launch_bound", "small_batch", "unfused_optimizer"),
     least=MEDIUM_GAIN,
 )
 def eager_hot_loop(run: Run) -> Iterator[Advice]:

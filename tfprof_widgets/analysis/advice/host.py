@@ -14,6 +14,7 @@ from ...trace.arrays import Bool
 from ...trace.source_map import SourceMap
 from ..card import (
     ANY_STEP,
+    CAUSE,
     COMPUTE,
     MEDIUM_GAIN,
     RARELY,
@@ -249,53 +250,32 @@ WAITS = 0.2
 """A device that waits less of a step for Python and launches gains little by a larger batch."""
 
 
-@dataclass(frozen=True)
-class BatchRoom:
-    """What the fullest device holds, in bytes."""
-
-    allocator: str
-    peak: float
-    fixed: float
-    """Of the peak what was in use before the capture, such as weights: all else is taken to grow with the batch."""
-    capacity: float
-    peak_at_ms: float
-    waited_ratio: float
-    """Of a step, what the device waits for what is the same for any batch."""
-
-    @property
-    def factor(self) -> int:
-        """The largest of `FACTORS` that fits; 0 for none."""
-        fits = (n for n in FACTORS if self.fixed + n * (self.peak - self.fixed) <= NEARLY_FULL * self.capacity)
-        return next(fits, 0)
-
-
-def batch_room(run: Run) -> BatchRoom | None:
-    """None where no device computes in steps and reported its memory."""
-    steps, row = run.steps, run.results.memory.fullest_device
-    if row is None or not steps.device_computes:
-        return None
-    name, peak, by_op = str(row["allocator"]), float(row["peak_bytes"]), run.results.memory_by_op
-    fixed = min(float(by_op.before_capture_bytes) if by_op.allocator == name else 0.0, peak)
-    waited_ms = sum(float(steps.wait_ms(part).sum()) for part in ("dispatch", "kernel_launch", "sync"))
-    capacity, peak_at_ms = (float(row[column]) for column in ("capacity_bytes", "peak_at_ms"))
-    return BatchRoom(name, peak, fixed, capacity, peak_at_ms, waited_ms / max(float(steps.time_ms.sum()), 1e-9))
+def batch_factor(peak: float, fixed: float, capacity: float) -> int:
+    """How many times as large a batch fits, 0 for none: all of the peak but what is fixed, such as weights, grows with it."""
+    return next((n for n in FACTORS if fixed + n * (peak - fixed) <= NEARLY_FULL * capacity), 0)
 
 
 def batch_words(results: Facts, advice: Sequence[Advice]) -> tuple[str, ...]:
     """Whether a larger batch fits, and why: `("A larger batch fits and may help", "4.46 GiB of 76.4 GiB used, and ...")`."""
     run = Run(results)
-    room = batch_room(run)
-    if room is None or not room.factor:
+    steps, row, by_op = run.steps, results.memory.fullest_device, results.memory_by_op
+    if row is None or not steps.device_computes:
         return ()
-    used = f"{size(room.peak)} of {size(room.capacity)} used"
-    larger = f"A batch {'twice' if room.factor == 2 else f'{room.factor} times'} as large fits"
+    peak, capacity = float(row["peak_bytes"]), float(row["capacity_bytes"])
+    before = float(by_op.before_capture_bytes) if by_op.allocator == row["allocator"] else 0.0
+    factor = batch_factor(peak, min(before, peak), capacity)
+    if not factor:
+        return ()
+    used = f"{size(peak)} of {size(capacity)} used"
+    larger = f"A batch {'twice' if factor == 2 else f'{factor} times'} as large fits"
     if any("larger batch" in one.fix.words for one in advice):
         return "A larger batch fits", used
     if run.wait.sets_the_pace:
         return f"{larger}, but the input sets the pace", used
-    explained = any("memory_headroom" in RULES[one.rule].explains for one in advice if one.rule in RULES)
-    if room.waited_ratio >= WAITS and not explained:
-        why = f"{used}, and the {run.steps.device} waits for the CPU as long for any batch"
+    waited_ms = sum(float(steps.wait_ms(part).mean()) for part in ("dispatch", "kernel_launch", "sync"))
+    has_cause = any(one.gain_ratio >= MEDIUM_GAIN and RULES[one.rule].level == CAUSE for one in advice)
+    if waited_ms >= WAITS * steps.mean_ms and not has_cause:
+        why = f"{used}, and the {steps.device} waits for the CPU as long for any batch"
         return "A larger batch fits and may help", why
     return larger, used
 

@@ -33,7 +33,6 @@ from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS
 from .causes import PRODUCTS, TracedOps
 from .computing import SpentOps, costliest
-from .host import WAITS, batch_room
 from .ops import FEW_16BIT, double_precision
 from .run import FIXED, Run, has_graph, input_sizes, larger_batch
 
@@ -595,10 +594,6 @@ def _n_numbers(shape: tuple[int, ...] | None, batch: int | None) -> int:
     return prod((batch or 0) if size < 0 else size for size in shape or (0,))
 
 
-FULL_USE = 0.5
-"""A device that computes from this share of a step on gains little by a larger batch."""
-
-
 @rule("Allocate memory asynchronously")
 def memory_fragmentation(run: Run) -> Iterator[Advice]:
     """Free memory is in pieces too small for what may be asked for."""
@@ -622,31 +617,6 @@ def memory_fragmentation(run: Run) -> Iterator[Advice]:
             capacity_bytes=float(capacity),
             allocator=str(row["allocator"]),
         )
-
-
-@rule("A larger batch fits", level=GENERAL, scope="hosts")
-def memory_headroom(run: Run) -> Iterator[Advice]:
-    """A larger batch fits into the memory of a device that waits for what is the same for any batch; what was in use before the
-    capture stays as it is."""
-    room = batch_room(run)
-    if room is None or not room.factor or room.waited_ratio < WAITS or run.steps.ratio("device_compute") >= FULL_USE:
-        return
-    name, peak, capacity = room.allocator, room.peak, room.capacity
-    used = peak / capacity
-    share = f"{number(used * 100)} %" if used < 0.01 else percent(used)
-    yield run.advise(
-        f"{share} of the memory of {name} is used at the peak ({size(peak)} of {size(capacity)}); try {room.factor} times the "
-        "batch.",
-        None,
-        Fix(larger_batch(run, room.factor)),
-        _at_peak(run, name, room.peak_at_ms),
-        peak_bytes=peak,
-        fixed_bytes=room.fixed,
-        capacity_bytes=capacity,
-        used_ratio=peak / capacity,
-        batch_factor=room.factor,
-        allocator=name,
-    )
 
 
 @rule("Stop memory from growing")

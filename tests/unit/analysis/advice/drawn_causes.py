@@ -17,7 +17,6 @@ from tests.unit.analysis.advice.test_device_rules import (
     GIGABYTE,
     HALF,
     PLANTED,
-    ROOM,
     SINGLE,
     VOLTA,
     attention_run,
@@ -127,7 +126,6 @@ CAUSES: dict[str, Callable[[], Analysis]] = {
         ("net/dense/MatMul:MatMul", 0, 60_000), ("net/py/PyFunc:PyFunc", 60_000, 39_000)
     ),
     "a heavy loss": lambda: run((_LAYER, 0, 40_000), (_LOSS, 40_000, 59_000)),
-    "room": lambda: gpu_run([(HALF, 10, 390)], memory=[ROOM], **VOLTA),
     "few blocks": lambda: gpu_run([(HALF, 10, 980)], core_count=80, **VOLTA),
     "short kernels of the optimizer": lambda: gpu_run(
         [(HALF, 95 + 100 * i, 5) for i in range(9)],

@@ -271,22 +271,6 @@ def test_a_pascal_has_no_tensor_cores_to_use() -> None:
 ROOM = memory_event(10, 1, 3 * GIGABYTE, 3 * GIGABYTE)
 
 
-@pytest.mark.parametrize(
-    ("in_use", "before", "factor"),
-    [(3, 0, 4), (6, 0, 2), (12, 0, None), (5, 3, 4)],  # GB of 16 at the peak, of them before the capture
-)
-def test_room_for_a_larger_batch_of_a_waiting_device_is_told_by_a_factor_one_would_try(
-    in_use: int, before: int, factor: int | None
-) -> None:
-    held = [memory_event(10, 1, (in_use - before) * GIGABYTE, in_use * GIGABYTE)]
-    found = [one for one in gpu_run([(HALF, 10, 390)], memory=held, **VOLTA).advice if one.rule == "memory_headroom"]
-    assert [one.evidence["batch_factor"] for one in found] == ([] if factor is None else [factor])
-    if found:
-        assert (found[0].severity, found[0].gain_ratio) == ("low", 0)
-        assert found[0].evidence["fixed_bytes"] == before * GIGABYTE
-        assert f"{factor} times as many samples" in found[0].fix.words
-
-
 def test_a_device_that_computes_or_waits_for_data_needs_no_larger_batch() -> None:
     assert gpu_run([(HALF, 10, 980)], memory=[ROOM], **VOLTA).advice == ()
     waiting = gpu_run([(HALF, 700, 290)], host=[("IteratorGetNext:IteratorGetNext", 0, 690)], memory=[ROOM], **VOLTA)
