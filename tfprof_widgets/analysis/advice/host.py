@@ -36,23 +36,11 @@ from .computing import SpentOps, op_line
 from .facts import OP_OVERHEAD_MS
 from .input_rules import works_ahead
 from .python import python_makes_batches
-from .python_work import MOST_OF_STALL, CodeLine, top_line
+from .python_work import CodeLine, top_line
 from .run import FIXED, QUICK, Run, copy_events, event_names, fewer_calls, has_graph, larger_batch, several_in_one_call
 
 if TYPE_CHECKING:
     from ..facts import Facts
-
-
-STRAGGLER = 3.0
-"""Medians from which on a step is a straggler: the bound from which a first step is left out of averages, too."""
-MIN_STRAGGLERS = 2
-"""A single slow step may be anything that the machine did; nobody can tell how often it comes again."""
-MIN_EXCESS_MS = 50.0
-"""A thread that loses its core waits for time slices of 3 to 10 ms each: 20 to 40 ms say nothing of this program."""
-MIN_DEVIATIONS = 8.0
-"""Median absolute deviations above the median: on a busy machine all steps differ, and a long one is no exception."""
-MOST_STRAGGLERS = 0.25
-"""Where more steps than this are slow, there are two kinds of steps rather than stragglers."""
 
 
 @rule(
@@ -131,56 +119,6 @@ def _reads_for_others(run: Run) -> bool:
     """Whether a function of the user's that saves nothing read the variables, such as one that evaluates or logs norms."""
     saving = run.saves.is_saving
     return not run.saves.op_types and any(one.ms[saving].any() and not one.line.writes for one in run.called_at_all)
-
-
-@rule("Find what happened in the slow steps", is_chance=True)
-def straggler_step(run: Run) -> Iterator[Advice]:
-    """Some steps take several times as long as others, and no other rule says why; gain: what the usual one of them takes beyond
-    the median; `ranked` puts it behind what every step has."""
-    steps = run.steps
-    if len(steps) < 4 * MIN_STRAGGLERS:
-        return
-    excess = steps.time_ms - steps.median_ms
-    spread = float(np.median(np.abs(excess)))
-    slow = excess > max((STRAGGLER - 1) * steps.median_ms, MIN_DEVIATIONS * spread, MIN_EXCESS_MS)
-    # The step after a save waits for the disk, too.
-    slow &= ~run.saves.is_saving & ~np.append(False, run.saves.is_saving[:-1]) & (run.traced.cost_ms == 0)
-    slow &= run.called_ms < MOST_OF_STALL * excess
-    n = int(slow.sum())
-    usual_ms = float(np.sort(excess[slow])[(n - 1) // 2]) if n else 0.0
-    above_ms = np.maximum(excess[slow] - usual_ms, 0.0)
-    lost_ms = float((excess[slow] - above_ms).sum())
-    gain = lost_ms / float(steps.time_ms.sum() - above_ms.sum())
-    if not MIN_STRAGGLERS <= n <= MOST_STRAGGLERS * len(steps) or gain < MEDIUM_GAIN:
-        return
-    parts = {name: float((steps.category_ms(name)[slow] - np.median(steps.category_ms(name))).sum()) for name in _PARTS}
-    part = max(parts, key=parts.__getitem__)
-    if part == "compile":  # `compilation` tells it
-        return
-    if part == "input" and (run.shuffle_fill is not None or run.wait.is_told):
-        return
-    others = run.load.others if run.load is not None and run.load.is_busy else 0.0
-    at = int(np.where(slow, excess, -1.0).argmax())
-    numbers = ", ".join(str(row) for row in steps.row[slow][:5].tolist()) + (", ..." if n > 5 else "")
-    yield run.advise(
-        f"{n} of {plural(len(steps), 'step')} (steps {numbers}) take over {number(STRAGGLER)} times the median of "
-        f"{number(steps.median_ms)} ms: {percent(gain)} of the time, most of it {part.replace('_', ' ')}"
-        f"{f'; other programs took {number(others)} cores meanwhile' if others else ''}.",
-        None,
-        Fix("Compare the slowest of these steps, which the evidence selects, with a usual one in the timeline."),
-        step_highlight(steps.frame, at, view="step_chart"),
-        gain=0.0 if others else gain,
-        n_stragglers=n,
-        n_steps=len(steps),
-        median_step_time_ms=steps.median_ms,
-        longest_step_time_ms=float(steps.time_ms.max()),
-        excess_ratio=gain,
-        part=part,
-        other_cores=others or "",
-    )
-
-
-_PARTS = ("input", "host_compute", "kernel_launch", "device_compute", "output", "compile", "other")
 
 
 @rule("Use a larger batch", level=ANY_STEP, claims=("dispatch", "kernel_launch", "host_compute"), share_of="sample")

@@ -19,7 +19,6 @@ from tests.unit.analysis.advice.test_device_rules import (
     PLANTED,
     SINGLE,
     VOLTA,
-    attention_run,
 )
 from tests.unit.analysis.advice.test_host_rules import IN_CALLS, LOOPED, STEP_US, WORK, in_graph, run, sampled
 from tests.unit.analysis.advice.test_input_rules import drawn
@@ -104,9 +103,6 @@ CAUSES: dict[str, Callable[[], Analysis]] = {
     "saves": lambda: run(
         WORK, only=lambda i: i % 5 == 4, longer=100_000, extra=[("EagerLocalExecute: SaveV2", 100_000, 95_000)]
     ),
-    "stragglers": lambda: run(
-        WORK, n_steps=20, only=lambda i: i in (6, 13), longer=300_000, extra=[("y:MatMul", 100_000, 299_000)]
-    ),
     "a host with slow ops": _waiting_for(slow_compute={1: 2.0}),
     "a host with slow input": _waiting_for(slow_input={2: 3.0}),
     "short ops": lambda: run(*((f"net/l{i}/MatMul:MatMul", 20 * i, 5.0) for i in range(45)), step_us=1_000, n_steps=40),
@@ -132,7 +128,6 @@ CAUSES: dict[str, Callable[[], Analysis]] = {
         launches=[("cuLaunchKernel", 85 + 100 * i, 9) for i in range(9)],
         op="adam/mul:Mul",
     ),
-    "attention in parts": lambda: attention_run("softmax_warp_forward"),
     "free memory in pieces": lambda: gpu_run(
         [(HALF, 10, 980)], memory=[memory_event(10, 1, 12 * GIGABYTE, 12 * GIGABYTE, fragmentation=0.8)], **VOLTA
     ),

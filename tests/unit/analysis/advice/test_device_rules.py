@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.analysis.advice.gpu_drawings import STEP_US, gpu_run, memory_event
-from tfprof_widgets.analysis import Advice, Analysis
+from tfprof_widgets.analysis import Advice
 
 HALF, SINGLE = "volta_fp16_s884gemm_fp16_128x64", "volta_sgemm_128x64_nn"
 VOLTA = {"device_vendor": "Nvidia", "compute_cap_major": 7, "compute_cap_minor": 0}
@@ -248,19 +248,6 @@ def test_where_products_are_made_in_16_bits_none_is_told_to_make_them_so() -> No
 def test_kernels_of_fewer_blocks_than_multiprocessors_are_told() -> None:
     assert rules(gpu_run([(HALF, 10, 980)], core_count=80, **VOLTA).advice) == ["few_blocks"]  # of 6 blocks
     assert gpu_run([(HALF, 10, 980)], core_count=6, **VOLTA).advice == ()
-
-
-def attention_run(kernel: str) -> Analysis:
-    """An attention whose softmax takes half of each step."""
-    ops = {kernel: "net/attention/Softmax:Softmax", "scores": "net/attention/einsum/Einsum:Einsum"}
-    return gpu_run([("scores", 10, 490), (kernel, 500, 490)], ops=ops, **VOLTA | {"compute_cap_major": 6})
-
-
-def test_attention_in_separate_kernels_could_be_one() -> None:
-    (advice,) = attention_run("softmax_warp_forward").advice
-    assert advice.rule == "unfused_attention"
-    assert advice.gain_ratio == pytest.approx(0.49, abs=0.02)
-    assert attention_run("cudnn_fmha_forward").advice == ()
 
 
 def test_a_pascal_has_no_tensor_cores_to_use() -> None:

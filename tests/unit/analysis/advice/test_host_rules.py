@@ -337,28 +337,6 @@ def test_variables_that_an_evaluation_reads_in_a_single_step_are_not_saved() -> 
     assert "checkpoint_stall" not in told
 
 
-def test_slow_steps_of_unknown_cause_are_named() -> None:
-    slow = run(WORK, n_steps=20, only=lambda i: i in (6, 13), longer=300_000, extra=[("y:MatMul", 100_000, 299_000)])
-    advice = only(slow)
-    assert advice.rule == "straggler_step"
-    assert "steps 6, 13" in advice.title
-    assert advice.gain_ratio == pytest.approx(600 / 2600)
-    assert advice.selection.step in (6, 13)
-
-
-def test_the_longest_stall_promises_no_more_than_a_usual_one() -> None:
-    """Steps of 0.1 s, of which two stall, 0.3 and 3 s: the second tells that it may come again, not how long it takes."""
-    stalls = {6: 300_000.0, 13: 3_000_000.0}
-    events, at = [], 0.0
-    for i in range(20):
-        us = STEP_US + stalls.get(i, 0)
-        events += [event("train", at, us, _r=1, step_num=i), event("y:MatMul", at + 100, us - 1_000)]
-        at += us
-    advice = only(Analysis(trace(plane("/host:CPU", line("python", *events)), session(duration_us=at))))
-    assert advice.rule == "straggler_step"
-    assert advice.gain_ratio == pytest.approx(600 / 2600)
-
-
 def test_python_that_each_batch_needs_is_not_the_same_for_any_batch() -> None:
     """Though moving it to a thread wins only what the rest of a step can hide."""
     text = "for x in data: train(prepare(x))\n\ndef prepare(x):\n    return draw(x)\n"
@@ -369,13 +347,6 @@ def test_python_that_each_batch_needs_is_not_the_same_for_any_batch() -> None:
     assert found["host_callback"].title.startswith("Python in prepare (train.py:4) takes 9.12 of 10.0 ms a step (91 %)")
     assert found["host_callback"].gain_ratio < 0.05
     assert "small_batch" not in found
-
-
-def test_one_slow_step_is_no_straggler() -> None:
-    assert (
-        run(WORK, n_steps=20, only=lambda i: i == 6, longer=300_000, extra=[("y:MatMul", 100_000, 299_000)]).advice
-        == ()
-    )
 
 
 def test_steps_of_short_ops_are_a_small_batch() -> None:
