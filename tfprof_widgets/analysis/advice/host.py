@@ -140,42 +140,53 @@ def small_batch(run: Run) -> Iterator[Advice]:
     if fixed.ratio < MEDIUM_GAIN:
         return
     average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
-    layer, kind = _most_ops(run)
+    where, more = _most_ops(run)
     # More steps in one call save what is outside of it, not the ops in it.
     fix = fewer_calls(run) if around_ms >= OUTSIDE * float(np.median(own_ms)) else Fix(larger_batch(run))
-    if kind == METRICS:
+    if more == _OF_METRICS:
         fix = Fix(_OF_METRICS).also(larger_batch(run))
+    elif more:
+        fix = fix.also(more)
     yield run.advise(
         f"{fixed}{of_batches(run)} are the same for any batch: {number(run.work.n_ops)} ops of {number(average_us)} µs on average"
-        f"{f', most of them in {layer}' if layer else ''}, their scheduling, and Python around them.",
+        f"{f', most of them in {where}' if where else ''}, their scheduling, and Python around them.",
         fixed,
-        fix.also(_NO_TIME_DISTRIBUTED) if kind == "TimeDistributed" else fix,
+        fix,
         view="step_chart",
         claim=claim,
         growing_ms=run.work.growing_ms,
         ops_per_step=run.work.n_ops,
         avg_op_time_us=average_us,
         op_overhead_us=1e3 * OP_OVERHEAD_MS,
-        layer=layer,
+        layer=where,
     )
 
 
 _NO_TIME_DISTRIBUTED = "What works on the last axis, as Dense does, needs no TimeDistributed around it."
-METRICS = "metrics"
 _OF_METRICS = (
     "Each metric has ops of its own in every step: let one count all classes (a confusion matrix holds what recall and precision "
     "of each are made of), or compute what you look at once an epoch from predictions."
 )
+_OF_VARIABLES = (
+    "Each variable is updated by ops of its own: one layer in place of many small ones side by side has one large variable, "
+    "which costs as much as a small one."
+)
+MANY = 32
+"""From so many variables on their number is worth a word."""
 
 
 def _most_ops(run: Run) -> tuple[str, str]:
-    """The layer that runs most of the ops, where one does, and its class."""
-    layers, work = run.results.layers, run.work
+    """What runs most of the ops, a layer, the metrics or the optimizer of many variables, and what to do about that."""
+    layers, work, source_map = run.results.layers, run.work, run.results.source_map
+    n_variables = 0 if source_map is None else int(source_map.variables["trainable"].astype(bool).sum())
+    if n_variables >= MANY and work.per_step[work.is_optimizer].sum() >= FIXED * work.n_ops:
+        return f"the optimizer, for {n_variables:,} variables", _OF_VARIABLES
     n = np.bincount(layers.op_entry[run.results.op_shares.dominant], work.per_step * work.is_model, len(layers.entries))
     top = layers.entries.iloc[int(n.argmax())] if len(n) else None
-    if top is None or top["kind"] not in ("layer", METRICS) or n.max() < FIXED * work.n_ops:
+    if top is None or top["kind"] not in ("layer", "metrics") or n.max() < FIXED * work.n_ops:
         return "", ""
-    return str(top["layer"]), str(top["class_name"] or top["kind"])
+    more = {"metrics": _OF_METRICS, "TimeDistributed": _NO_TIME_DISTRIBUTED}
+    return str(top["layer"]), more.get(str(top["class_name"] or top["kind"]), "")
 
 
 def _at(line: CodeLine | None) -> str:

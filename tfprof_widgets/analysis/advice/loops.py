@@ -271,7 +271,7 @@ LITTLE = 0.1
 @rule(
     "Do without the loop, or compile it",
     claims=(*COMPUTE, "dispatch", "kernel_launch"),
-    explains=("few_blocks", "busy", "launch_bound", "small_batch", "step_overhead"),
+    explains=("few_blocks", "busy", "launch_bound", "small_batch"),
 )
 def graph_loop(run: Run) -> Iterator[Advice]:
     """A loop of TensorFlow runs small ops in turn; gain: what its ops do not compute, of a device its waits for launches."""

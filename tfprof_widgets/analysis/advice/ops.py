@@ -439,7 +439,7 @@ def _one_hot_products(traced: TracedOps) -> tuple[list[int], list[int]]:
 @rule(
     "Print less, or less often",
     claims=COMPUTE,
-    explains=("host_fallback", "small_batch", "step_overhead"),
+    explains=("host_fallback", "small_batch"),
     least=MEDIUM_GAIN,
 )
 def text_of_numbers(run: Run) -> Iterator[Advice]:
@@ -471,7 +471,7 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
     )
 
 
-@rule("Stop checking each op's result", claims=COMPUTE, explains=("small_batch", "step_overhead"), least=MEDIUM_GAIN)
+@rule("Stop checking each op's result", claims=COMPUTE, explains=("small_batch",), least=MEDIUM_GAIN)
 def number_checks(run: Run) -> Iterator[Advice]:
     """Each op's result is checked for what is no number; gain: the share of the checks, and of running so many more ops."""
     steps = run.steps
