@@ -158,8 +158,6 @@ GRAPH_CAUSES: dict[str, Callable[[], Analysis]] = {
             )
         ],
     ),
-    "small_batch": lambda: graph_run(
-        Op("net/MatMul", "MatMul", 30, [0], times=4), python=calling(400), step_us=1_000
-    ),
+    "small_batch": lambda: graph_run(Op("net/MatMul", "MatMul", 30, [0], times=4), python=calling(400), step_us=1_000),
 }
 """By the rule that has something to say."""
