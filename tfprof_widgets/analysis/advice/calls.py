@@ -219,41 +219,25 @@ def _as_graph(*, in_fit: bool, has_function: bool, line: CodeLine | None) -> Fix
     return Fix(f"Put @tf.function on {line.where if line else 'the function of a step'}. {PYTHON_STAYS}")
 
 
-@rule("Trace and compile less", level=GENERAL, claims=COMPILING, explains=("small_batch",))
+@rule("Trace and compile less", level=GENERAL, claims=COMPILING, explains=("small_batch",), least=MEDIUM_GAIN)
 def compilation(run: Run) -> Iterator[Advice]:
-    """Functions were traced or compiled during the capture, but not again and again; gain: its share of the averaged steps, 0 for
-    what happens once, as a long training loses nothing to it."""
-    steps, all_steps = run.steps, run.results.steps.frame
-    if not len(all_steps):
+    """Functions are traced or compiled in many steps, or made anew for each loop; gain: its share of these. Of what happens once
+    a long training loses nothing."""
+    frame = run.results.steps.frame
+    told = _made_anew(run) or _again(run.with_compiling) if len(run.steps) >= MIN_STEPS else None
+    if told is None:
         return
-    inside_ms, within_ms = _tracing_own_ms(run.with_compiling)
-    once_ms = float(all_steps["compile_ms"].sum()) - within_ms
-    gain = _tracing_own_ms(run)[0] / float(steps.time_ms.sum()) if len(steps) else 0.0
-    share = (inside_ms + once_ms) / float(all_steps["step_time_ms"].sum())
-    if share < MEDIUM_GAIN:
-        return
-    at = int(all_steps["compile_ms"].to_numpy().argmax())
-    is_compiling = all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]
-    title, fix, gain_ratio = _made_anew(run) or _again(run.with_compiling) or _compiled_once(run, at, gain, share)
+    title, fix, gain = told
     yield run.advise(
         title,
         None,
         fix,
-        step_highlight(all_steps, at, view="step_chart"),
-        gain=gain_ratio,
-        compile_ms=inside_ms + once_ms,
-        compile_ratio=share,
-        n_compiling_steps=int(is_compiling.sum()),
-        step_time_ms=steps.median_ms,
+        step_highlight(frame, int(frame["compile_ms"].to_numpy().argmax()), view="step_chart"),
+        gain=gain,
+        compile_ms=float(frame["compile_ms"].sum()),
+        n_compiling_steps=int((frame["compile_ms"] > 0.01 * frame["step_time_ms"]).sum()),
+        step_time_ms=run.steps.median_ms,
     )
-
-
-def _tracing_own_ms(run: Run) -> tuple[float, float]:
-    """How long the steps trace and compile themselves, and with the functions of the user's that some of them call."""
-    if not len(run.steps):
-        return 0.0, 0.0
-    compile_ms = run.steps.wait_ms("compile")
-    return float(compile_ms[run.called_ms == 0].sum()), float(compile_ms.sum())
 
 
 def _again(run: Run) -> tuple[str, Fix, float] | None:
@@ -263,7 +247,8 @@ def _again(run: Run) -> tuple[str, Fix, float] | None:
     again = np.flatnonzero(steps.wait_ms("compile") > 0.01 * steps.time_ms)
     n_later = np.count_nonzero(again >= len(steps) / 2)
     of_xla = run.compiles_functions and len(again) >= MIN_TRACES and n_later and not len(run.traced.event)
-    part = steps.part("compile", _tracing_own_ms(run)[0] / max(len(steps), 1))
+    # What functions of the user's trace that some steps call is theirs.
+    part = steps.part("compile", float(np.where(run.called_ms == 0, steps.wait_ms("compile"), 0.0).mean()))
     if not of_xla and (n_later <= len(steps) / 4 or part.ratio < MEDIUM_GAIN):
         return None
     told, fix = f"{len(again)} of {plural(len(steps), 'step')}", _NOTHING_ANEW
@@ -302,20 +287,6 @@ def _made_anew(run: Run) -> tuple[str, Fix, float] | None:
         f"loop: without the first time {number(again_ms)} of the {number(part.step_ms)} ms of all steps ({percent(part.ratio)}).",
         _one_graph(run, TraceCause("object"), named(name, "the function")),
         part.ratio,
-    )
-
-
-def _compiled_once(run: Run, at: int, gain: float, share: float) -> tuple[str, Fix, float]:
-    """Most of it is over after the first steps."""
-    frame = run.results.steps.frame
-    row, n_steps = frame.iloc[at], int((frame["compile_ms"] > 0.01 * frame["step_time_ms"]).sum())
-    return (
-        f"Tracing and compiling take {number(float(row['compile_ms']))} of the {number(float(row['step_time_ms']))} ms of "
-        f"step {at}, in {n_steps} of {plural(len(frame), 'step')}: {percent(share)} of the time of all steps.",
-        Fix(
-            "Run two steps before the capture begins: it then holds what later steps take, without tracing and compiling."
-        ),
-        gain if len(run.steps) >= MIN_STEPS else 0.0,  # of fewer nobody can tell whether the next ones do so, too
     )
 
 
@@ -360,6 +331,7 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
 
 @rule(
     "Call these ops in a tf.function",
+    level=GENERAL,
     claims=("dispatch", "kernel_launch", "host_compute"),
     explains=("small_batch",),
     least=MEDIUM_GAIN,

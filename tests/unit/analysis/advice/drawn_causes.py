@@ -107,8 +107,8 @@ CAUSES: dict[str, Callable[[], Analysis]] = {
     "a host with slow input": _waiting_for(slow_input={2: 3.0}),
     "short ops": lambda: run(*((f"net/l{i}/MatMul:MatMul", 20 * i, 5.0) for i in range(45)), step_us=1_000, n_steps=40),
     "a function traced again": _traced,
-    "a first step that traces": lambda: run(
-        WORK, only=lambda i: i == 0, longer=500_000, extra=[("tf.function-graph_building", 100_000, 499_000)]
+    "steps that trace": lambda: run(
+        ("tf.function-graph_building", 10, 40_000), ("net/dense/MatMul:MatMul", 40_100, 59_000)
     ),
     "a loop that is unrolled": lambda: run(
         WORK,
