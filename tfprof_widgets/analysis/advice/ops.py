@@ -319,8 +319,6 @@ MOST_SPEEDUP = 8.0
 CPU_SPEEDUP = 4.0
 """Of products on a CPU: oneDNN has none in 64 bits, and 3.5 to 8 times were measured, 2 on another machine."""
 _CHECKS = ("CheckNumerics", "DebugNumericSummary", "DebugIdentity")
-_SCHEDULED_MS = 0.002
-"""What an op of next to no work costs a step beside its own time, measured: others run beside it."""
 
 
 @rule("Compute in 32 bits", claims=COMPUTE, needs=runs_functions, least=MEDIUM_GAIN)
@@ -471,7 +469,7 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
     )
 
 
-@rule("Stop checking each op's result", claims=COMPUTE, explains=("small_batch",), least=MEDIUM_GAIN)
+@rule("Stop checking each op's result", claims=(*COMPUTE, *IDLE), explains=("small_batch",), least=MEDIUM_GAIN)
 def number_checks(run: Run) -> Iterator[Advice]:
     """Each op's result is checked for what is no number; gain: the share of the checks, and of running so many more ops."""
     steps = run.steps
@@ -480,8 +478,9 @@ def number_checks(run: Run) -> Iterator[Advice]:
     if not steps.mean_ms or not chosen.any():
         return
     ops = SpentOps(run.computing, "check", chosen)
-    n = ops.n_per_step
-    part = steps.part("check", min(ops.part.ms + n * _SCHEDULED_MS, steps.mean_ms))
+    n, behind = ops.n_per_step, run.computing.behind(chosen)
+    behind_ms = float(run.facts.attribution.time_ps[behind].sum()) / PS_PER_MS / len(steps)
+    part = steps.part("check", ops.part.ms + behind_ms)
     yield run.advise(
         f"{amount(n)} of {amount(run.work.n_ops)} ops a step check for what is no number (NaN): about {part}.",
         part,
@@ -492,10 +491,10 @@ def number_checks(run: Run) -> Iterator[Advice]:
         ),
         view="op_table",
         ops=costliest(run, ops.own),
-        claim=Claim(run.computing.rows_of(chosen)),
+        claim=Claim(run.computing.rows_of(chosen, behind)),
         checks_per_step=n,
         ops_per_step=run.work.n_ops,
-        estimate="the checks, and what the runtime needs for any op; ops between them can be fused again, too",
+        estimate="the checks, and what the runtime takes right behind them; ops between them can be fused again, too",
     )
 
 
