@@ -127,7 +127,7 @@ def figures(prof: tfprof.Profile) -> pd.DataFrame:
         "capture": prof.capture,
         "cost": prof.cost,
     }
-    rows = [("notice", notice) for notice in prof.notices] + [("next step", one) for one in prof.overview.next_steps]
+    rows = [("notice", notice) for notice in prof.notices]
     for name, one in about.items():
         fields = dataclasses.fields(one) if dataclasses.is_dataclass(one) else ()
         for field in fields:

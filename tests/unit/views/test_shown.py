@@ -254,12 +254,11 @@ def test_the_first_pack_does_not_wait_for_advice() -> None:
     results = gpu_run(**PLANTED["collectives"][0])
     payload = Payload(results)
     assert "advice" not in results.__dict__
-    assert not {"advice", "next_steps", "advice_notices"} & is_here(payload)
-    assert payload.keys[:3] == ("advice:0", "next_steps:0", "advice_notices:0")
+    assert not {"advice", "advice_notices"} & is_here(payload)
+    assert payload.keys[:2] == ("advice:0", "advice_notices:0")
     assert first_of(payload)[0]["advice"] == []
     told = unpack(payload.part("advice:0"))[0]["advice"]
     assert [one["title"] for one in told] == [one.title for one in results.advice]
-    assert unpack(payload.part("next_steps:0"))[0]["next_steps"] == list(results.overview.next_steps)
     assert payload.part("advice:0") is payload.part("advice:0")
 
 

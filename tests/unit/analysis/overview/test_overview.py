@@ -17,21 +17,15 @@ from tests.unit.analysis.xprof_oracle import host_ops
 from tfprof_widgets.analysis import (
     STEP_CATEGORIES,
     Analysis,
-    Findings,
-    Fix,
-    Highlight,
     Idle,
     Overview,
-    advise,
     compute_environment,
-    compute_tf_functions,
     idle_of,
     idle_times,
     input_words,
     judge,
     judge_memory,
     op_occurrences,
-    suggest_next_steps,
 )
 from tfprof_widgets.export import summarize
 from tfprof_widgets.read import read_xspace
@@ -82,7 +76,6 @@ def test_where_memory_ran_out_that_is_the_verdict_and_no_step_is_averaged(length
     assert overview.verdict.startswith("ResourceExhaustedError: OOM")
     assert not overview.is_averaged.any()
     assert overview.step_time_avg_ms == 0
-    assert overview.next_steps == ()
 
 
 def test_a_slow_step_in_the_middle_is_not_left_out() -> None:
@@ -127,7 +120,6 @@ def test_eager_time_is_a_share_of_the_time_of_ops_on_its_side() -> None:
     whole = host(event("EagerExecute", 0, 9, is_func=0), event("a:MatMul", 1, 3), event("b:MatMul", 20, 1))
     overview = overview_of(whole)
     assert (overview.host_eager_ratio, overview.device_eager_ratio) == (0.75, 0.0)
-    assert overview.next_steps[-1].startswith("Eager ops take 75 % of host op time:")
 
 
 def test_the_environment_counts_threads_devices_and_windows() -> None:
@@ -296,7 +288,7 @@ def test_of_keras_on_another_backend_nothing_is_judged(names: tuple[str, ...], b
     results = captured(*names, unrecorded=of_keras(backend))
     overview = results.overview
     assert overview.verdict.startswith("Keras ran on ")
-    assert (overview.n_steps, overview.step_time_avg_ms, len(results.steps), overview.next_steps) == (0, 0, 0, ())
+    assert (overview.n_steps, overview.step_time_avg_ms, len(results.steps)) == (0, 0, 0)
     assert results.advice == ()
     assert results.notices == (unrecorded_notice(of_keras(backend)),)
     text = summarize(results, notices=results.notices)
@@ -432,142 +424,6 @@ def test_the_host_of_a_real_capture_is_as_idle_as_xprof_says_after_undoing_d4_an
     assert idle_in(whole).host_idle_ratio == pytest.approx(idle_ps / (idle_ps + busy_ps), rel=1e-12)
 
 
-NO_FUNCTIONS = compute_tf_functions(read_xspace(space(plane("/host:CPU"))))
-TOP_OPS = pd.DataFrame(
-    {
-        "name": ["Iterator::Root", "net/m/dense"],
-        "type": ["Dataset", "MatMul"],
-        "device": ["Device"] * 2,
-        "self_time_ratio": [0.5, 0.4],
-    }
-)
-HEALTHY = Findings(
-    ratio=dict.fromkeys(STEP_CATEGORIES, 0.0),
-    device="GPU",
-    eager={"host": 0.0, "device": 0.0},
-    tf_functions=NO_FUNCTIONS,
-    top_ops=TOP_OPS,
-    memory=(),
-)
-
-
-def said(*rules: str, **changes: object) -> tuple[str, ...]:
-    """The sentences for a step that is fine but for the changes; shares of a step are named after their category.
-
-    `rules` name pieces of advice that there are besides; their titles are left out.
-    """
-    shares = {name: changes.pop(name) for name in STEP_CATEGORIES if name in changes}
-    advice = [advise(rule, rule, evidence={}, fix=Fix("Do it."), selection=Highlight()) for rule in rules]
-    sentences = suggest_next_steps(replace(HEALTHY, ratio={**HEALTHY.ratio, **shares}, **changes), advice)
-    assert sentences[: len(rules)] == rules
-    return sentences[len(rules) :]
-
-
-def functions(**columns: list[object]) -> pd.DataFrame:
-    n = len(columns["function"])
-    defaults = {"traced_calls": [2] * n, "eager_calls": [0] * n, "self_time_ms": [10.0] * n}
-    return pd.DataFrame({**defaults, **columns})
-
-
-def test_where_nothing_is_wrong_nothing_is_said() -> None:
-    assert said() == ()
-
-
-@pytest.mark.parametrize(
-    ("category", "limit", "word"),
-    [
-        ("device_to_device", 0.05, "timeline"),
-        ("host_compute", 0.05, "op table"),
-        ("dispatch", 0.15, "timeline"),
-        ("other", 0.15, "timeline"),
-    ],
-)
-def test_a_part_of_the_step_that_no_advice_is_about_gets_a_sentence(category: str, limit: float, word: str) -> None:
-    assert said(**{category: limit - 0.001}) == ()
-    (sentence,) = said(**{category: limit})
-    assert word in sentence
-    assert f"({limit * 100:.0f} % of a step)" in sentence
-
-
-@pytest.mark.parametrize("category", ["input", "kernel_launch", "device_collectives", "compile", "output"])
-def test_a_part_that_advice_is_about_is_left_to_it(category: str) -> None:
-    assert said(**{category: 0.4}) == ()
-
-
-@pytest.mark.parametrize(
-    ("rule", "changes"),
-    [
-        ("host_fallback", {"host_compute": 0.3}),
-        ("host_callback", {"dispatch": 0.3}),
-        ("idle_border", {"other": 0.3}),
-        ("idle_border", {"dispatch": 0.3}),
-        ("eager_hot_loop", {"eager": {"host": 0.5, "device": 0.0}}),
-        ("memory_fragmentation", {"memory": ("GPU_0_bfc is fragmented: at the peak 70 %.",)}),
-    ],
-)
-def test_nothing_is_said_twice(rule: str, changes: dict[str, object]) -> None:
-    assert len(said("straggler_step", **changes)) == 1
-    assert said(rule, **changes) == ()
-
-
-def test_what_traced_is_left_to_the_advice_on_it() -> None:
-    again = functions(function=["step"], expensive_ratio=[0.9])
-    once = functions(function=["step"], expensive_ratio=[0.9], traced_calls=[1])
-    assert said("retracing", tf_functions=again) == said("compilation", tf_functions=once) == ()
-
-
-def test_host_ops_are_no_concern_where_there_is_no_device_to_wait() -> None:
-    assert said(device="", host_compute=0.4) == ()
-    assert said(device="", other=0.14) == ()
-    assert said(device="", other=0.15)[0].startswith("No op computes (15 % of a step)")
-
-
-def test_a_step_that_computes_names_its_most_expensive_op() -> None:
-    expected = (
-        "Computing (60 % of a step): see the op table and the kernel table; …/m/dense alone takes 40 % of the op time."
-    )
-    assert said(device_compute=0.6) == (expected,)
-    assert "HLO table" in said(device_compute=0.6, device="TPU")[0]
-
-
-def test_a_copy_is_not_what_a_step_computes() -> None:
-    ops = {"name": ["IteratorGetNext/_2", "m/dense"], "type": ["_Recv", "MatMul"], "device": ["Device"] * 2}
-    (sentence,) = said(device_compute=0.6, top_ops=pd.DataFrame({**ops, "self_time_ratio": [0.4, 0.2]}))
-    assert sentence.endswith("m/dense alone takes 20 % of the op time.")
-    (sentence,) = said(device_compute=0.6, top_ops=pd.DataFrame({**ops, "self_time_ratio": [0.4, 0.04]}))
-    assert sentence == "Computing (60 % of a step): see the op table and the kernel table."
-
-
-def test_a_long_name_is_cut_to_its_end() -> None:
-    long = pd.DataFrame({"name": [f"a/b/{'c' * 200}/d"], "type": [""], "device": ["Device"], "self_time_ratio": [0.4]})
-    (sentence,) = said(device_compute=0.6, top_ops=long)
-    assert f"…{'c' * 77}/d alone" in sentence
-
-
-def test_an_op_of_the_other_side_is_not_named() -> None:
-    (sentence,) = said(device="", host_compute=0.6)
-    assert sentence == "Computing (60 % of a step): see the op table."
-
-
-def test_eager_ops_are_named_by_side() -> None:
-    assert said(eager={"host": 0.1, "device": 0.0}) == ()
-    assert said(eager={"host": 0.5, "device": 0.2})[0].startswith(
-        "Eager ops take 50 % of host op time and 20 % of device op time"
-    )
-
-
-def test_functions_that_trace_again_are_named_three_at_most() -> None:
-    table = functions(function=list("abcde"), expensive_ratio=[0.9, 0.8, 0.5, 0.3, 0.19])
-    (sentence,) = said(tf_functions=table)
-    assert "a (90 % of 10.0 ms), b (80 % of 10.0 ms), c (50 % of 10.0 ms) and 1 more" in sentence
-    assert "reduce_retracing=True" in sentence
-
-
-def test_a_first_tracing_is_not_called_retracing() -> None:
-    (sentence,) = said(tf_functions=functions(function=["step"], expensive_ratio=[0.9], traced_calls=[1]))
-    assert sentence.startswith("Traced once during the capture: step")
-
-
 SUMMARY = {
     "allocator": "GPU_0_bfc",
     "capacity_bytes": 100,
@@ -591,7 +447,6 @@ SUMMARY = {
 def test_memory_is_a_finding_where_it_is_short(changes: dict[str, float], start: str | None) -> None:
     found = judge_memory(pd.DataFrame([SUMMARY | changes]))
     assert [sentence.startswith(start or "") for sentence in found] == ([True] if start else [])
-    assert len(said(memory=found)) == len(found)
 
 
 def nearly_full() -> bytes:
@@ -620,7 +475,6 @@ def test_short_memory_stands_beside_the_verdict() -> None:
     assert overview.limiter == "dispatch"
     assert overview.findings == ("GPU_0_bfc is nearly full: 98 bytes of 100 bytes in use at the peak.",)
     assert overview.verdict_detail.startswith(overview.findings[0])
-    assert any("memory timeline" in sentence for sentence in overview.next_steps)
 
 
 def test_the_overview_outlives_the_results_it_came_from(v100_xplane: Path) -> None:
@@ -628,4 +482,4 @@ def test_the_overview_outlives_the_results_it_came_from(v100_xplane: Path) -> No
     overview, known = results.overview, weakref.ref(results)
     del results
     assert known() is None  # without a collection: nothing held it in a circle
-    assert overview.next_steps[0].startswith("The GPU waits")
+    assert overview.verdict
