@@ -14,6 +14,7 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from tfprof_widgets.read import read_xspace
@@ -155,6 +156,13 @@ def space(
 def trace(*planes: Plane, **options: Any) -> Trace:
     """The same, read back."""
     return read_xspace(space(*planes, **options))
+
+
+def write_steps(folder: Path, n_steps: int = 9) -> Path:
+    """A run of marked steps of 9 us, as a file in its folder."""
+    steps = (event("train", 10 * i, 9, _r=1, step_num=i) for i in range(n_steps))
+    (folder / "host.xplane.pb").write_bytes(space(plane("/host:CPU", line("main", *steps))))
+    return folder
 
 
 # --- the wire format ---

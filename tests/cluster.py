@@ -1,8 +1,4 @@
-"""Drawings of a synchronous training on many hosts, stragglers planted -> one xplane.pb file per host.
-
-In each step every host reads its input, computes, and waits in the all-reduce until the last one has arrived; a straggler
-arrives late, so the others wait for it.
-"""
+"""Drawings of trainings on two and on many hosts, stragglers planted -> one xplane.pb file per host."""
 
 from __future__ import annotations
 
@@ -12,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.browser.drawings import N_STEPS, STEP_US
+from tests.browser.full_run import PLAIN, Words, write_run
 from tests.builders import EPOCH_NS, Event, event, line, plane, session, space
 
 RUN = "2026_11_01_00_00_00"
@@ -97,3 +95,23 @@ class Cluster:
 def host_name(host: int) -> str:
     """The name of one host."""
     return f"worker{host:04d}"
+
+
+FULL, BARE = PLAIN.host, "projects/a-very-long-project-name/zones/europe-west4-a/instances/worker-00042.c.internal"
+"""Their names, in the order of the trace."""
+BARE_OP = "net/elsewhere/Softmax"
+"""An op that ran on the second one only."""
+
+
+def write_two_hosts(folder: Path, words: Words = PLAIN) -> Path:
+    """Write both files into a folder, which is what `load` takes; the names of the first are these words."""
+    write_run(folder, words)
+    (folder / "host.xplane.pb").rename(folder / f"{FULL}.xplane.pb")
+    events = []
+    for step in range(N_STEPS):
+        at = step * STEP_US
+        events.append(event("train", at, STEP_US - 300, _r=1, step_num=step))
+        events += [event(f"{words.op}:{words.op_type}", at + 500, 2000), event(f"{BARE_OP}:Softmax", at + 3000, 4000)]
+    bare = space(session(duration_us=N_STEPS * STEP_US), plane("/host:CPU", line("python", *events)), hostnames=[BARE])
+    (folder / "worker-1.xplane.pb").write_bytes(bare)
+    return folder

@@ -30,7 +30,7 @@ from tfprof_widgets.read import read_xspace
 from tfprof_widgets.show import Payload, Table, as_text, pack_bytes, plain, records, structure_list
 
 FOLDER = Path(__file__).parent / "vectors"
-_WORDS = ("advice", "next_steps", "advice_notices", "activity", "structure")
+_WORDS = ("advice", "advice_notices", "activity", "structure")
 """Of the meta object what no number is worked out from."""
 _TABLES = ("stats:0", "stat_counts:0", "flows_out:0", "flows_in:0", "sample")
 _DIGITS = 12

@@ -23,8 +23,7 @@ import pandas as pd
 
 import tfprof_widgets as tfprof
 from tests.captures import committed
-from tests.cluster import Cluster
-from tests.two_hosts import write_two_hosts
+from tests.cluster import Cluster, write_two_hosts
 
 N_FIRST = 200
 """Rows of a table that a snapshot holds as they are; of more it holds sums."""
@@ -128,7 +127,7 @@ def figures(prof: tfprof.Profile) -> pd.DataFrame:
         "capture": prof.capture,
         "cost": prof.cost,
     }
-    rows = [("notice", notice) for notice in prof.notices] + [("next step", one) for one in prof.overview.next_steps]
+    rows = [("notice", notice) for notice in prof.notices]
     for name, one in about.items():
         fields = dataclasses.fields(one) if dataclasses.is_dataclass(one) else ()
         for field in fields:

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 DOCUMENT = (ROOT / "docs" / "semantics.md").read_text(encoding="utf-8")
 
@@ -49,22 +47,6 @@ def code() -> list[tuple[str, str]]:
 def cited_sections(text: str) -> list[str]:
     """The numbers that a text cites; of a range its ends."""
     return [number for group in _CITATION.findall(text) for number in re.findall(_NUMBER, group)]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Source: semantics 1.3.", ["1.3"]),
-        ("as XProf's (semantics 1.2.4)", ["1.2.4"]),
-        ("semantics 4.1, 4.3 and 10.2; 5 apples", ["4.1", "4.3", "10.2"]),
-        ("semantics 2.1-2.4. TPU", ["2.1", "2.4"]),
-        ("semantics 2.2, `_r=1` makes", ["2.2"]),
-        ("semantics 1.8a", ["1.8a"]),
-        ("semantics 8. Differs from XProf: D11", ["8"]),
-    ],
-)
-def test_citations_are_found_in_a_text(text: str, expected: list[str]) -> None:
-    assert cited_sections(text) == expected
 
 
 def test_every_section_is_numbered_once_and_in_order() -> None:

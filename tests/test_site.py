@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tfprof_widgets as tfprof
-from tests.documents import PAGES, cells_of, links
+from tests.documents import PAGES, links
 from tfprof_widgets.analysis import RULES, STAGES, TABLES
 from tools.site import gallery, pictures, reference
 
@@ -116,14 +116,3 @@ def test_the_tables_page_has_each_column_that_is_declared() -> None:
         part = page.partition(f"{{ #{reference.anchor(name)} }}")[2].partition("\n## ")[0]
         assert re.findall(r"^\| `([^`]+)`", part, re.MULTILINE) == list(table.names), name
     assert len({reference.anchor(name) for name in TABLES}) == len(TABLES)
-
-
-def test_examples_of_a_shell_are_those_of_tfprof() -> None:
-    (cell,) = cells_of("```bash\npip install x\ntfprof report 'a b' > c.md  # so\n```\n")
-    assert cell.endswith("main(['report', 'a b']) in (0,)")
-
-
-def test_examples_in_a_list_lose_its_indentation() -> None:
-    assert cells_of("1. so\n\n    ```python\n    a = 1\n    if a:\n        b = 2\n    ```\n") == [
-        "a = 1\nif a:\n    b = 2\n"
-    ]

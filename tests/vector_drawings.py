@@ -12,7 +12,7 @@ from tests.builders import Event, Plane, event, line, plane, session, space
 from tests.hlo_drawings import metadata_plane
 from tests.unit.analysis.input.iterator_drawings import prefetched
 from tests.unit.analysis.memory.test_memory import give, take
-from tests.unit.views.test_work_tables import PROGRAM, compiled, kernel
+from tests.unit.views.test_sent_tables import PROGRAM, compiled, kernel
 from tfprof_widgets.trace import SourceMap, empty_source_map
 
 N_STEPS = 8

@@ -294,7 +294,7 @@ describe("cards of the overview panel", () => {
 });
 
 describe("advice that comes after the first paint", () => {
-  const LATE = ["advice", "next_steps", "advice_notices"];
+  const LATE = ["advice", "advice_notices"];
   const sections = Object.fromEntries(LATE.map((name) => [name, { n_rows: 0, n_parts: 1 }]));
   const late = () => show([], { sections } as Partial<TraceMeta>);
   type Shown = Awaited<ReturnType<typeof show>>;
@@ -329,9 +329,9 @@ describe("advice that comes after the first paint", () => {
 
   it("may be none, and may say that a rule failed", async () => {
     const shown = await late();
-    await arrive(shown, { next_steps: ["Computing (90 %): see the op table."], advice_notices: ["The rule failed."] });
+    await arrive(shown, { advice_notices: ["The rule failed."] });
     const items = [...shown.root.querySelectorAll(".tfp-next li")].map((item) => item.textContent);
-    expect(items.slice(1)).toEqual(["Computing (90 %): see the op table.", "The rule failed."]);
+    expect(items.slice(1)).toEqual(["The rule failed."]);
   });
 
   it("says why it does not come", async () => {
@@ -343,15 +343,15 @@ describe("advice that comes after the first paint", () => {
 });
 
 describe("a run without advice", () => {
-  it("is told so plainly, above the sentences on where to look", async () => {
-    const { root } = await show([], { next_steps: ["Computing (90 %): see the op table."] });
+  it("is told so plainly, above what else is to say", async () => {
+    const { root } = await show([], { advice_notices: ["The rule failed."] });
     const items = [...root.querySelectorAll(".tfp-next li")].map((item) => item.textContent);
     expect(items.length).toBe(2);
     expect(items[0]).toMatch(/^Nothing to change stands out\. The largest part of a step is /);
   });
 
-  it("is told so above the top ops where there are no sentences", async () => {
-    const { root } = await show([], { next_steps: [] });
+  it("is told so above the top ops", async () => {
+    const { root } = await show([]);
     expect(root.querySelector(".tfp-healthy")?.textContent).toMatch(/^Nothing to change stands out/);
     expect(root.querySelectorAll(".tfp-top ol li").length).toBe(6);
   });

@@ -81,7 +81,7 @@ describe("an error is shown in the view", () => {
   });
 
   it("when the advice that comes late cannot be drawn", async () => {
-    const late = ["advice", "next_steps", "advice_notices"];
+    const late = ["advice", "advice_notices"];
     const sections = Object.fromEntries(late.map((name) => [name, { n_rows: 0, n_parts: 1 }]));
     const scene = makeScene();
     const { page } = await showWidget(overviewPanel, { ...scene, meta: { ...scene.meta, sections } });

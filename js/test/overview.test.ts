@@ -169,30 +169,9 @@ describe("the parts of a step", () => {
   });
 });
 
-describe("next steps of the overview panel", () => {
-  it("stand where the top ops are until those are asked for", async () => {
-    const { find, press } = await show(
-      {},
-      { next_steps: ["Waiting for data (62 %): see the input graph.", "No colon."] },
-    );
-    expect(find(".tfp-top ol").hidden).toBe(true);
-    expect([...find(".tfp-next").children].map((item) => item.textContent).slice(1)).toEqual([
-      "Waiting for data (62 %): see the input graph.",
-      "No colon.",
-    ]);
-    expect(find(".tfp-next li:nth-child(2) b").textContent).toBe("Waiting for data (62 %):");
-    press("Top ops");
-    expect([find(".tfp-next").hidden, find(".tfp-top ol").hidden]).toEqual([true, false]);
-    expect(find(".tfp-top ol").children.length).toBe(6);
-    press("Next steps");
-    expect(find(".tfp-next").hidden).toBe(false);
-  });
-
+describe("notices of the overview panel", () => {
   it("are text, whatever a trace put into them", async () => {
-    const { root } = await show(
-      { findings: [EVIL], environment: { hosts: [EVIL] } },
-      { next_steps: [EVIL], advice_notices: [EVIL] },
-    );
+    const { root } = await show({ findings: [EVIL], environment: { hosts: [EVIL] } }, { advice_notices: [EVIL] });
     expect(root.querySelector("img, .tfp-next b b, .tfp-facts b")).toBeNull();
     expect(root.textContent).toContain("<img src=x");
   });

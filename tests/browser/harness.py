@@ -353,10 +353,14 @@ def page_of(browser: Browser, *, size_px: tuple[int, int] = SIZE_PX, at_start: s
 
 @contextlib.contextmanager
 def opened_in(page: Page, server: Server, name: str) -> Iterator[Notebook]:
-    """The same in a page, which may have shown others; to load JupyterLab takes ten times as long as to open one in it."""
+    """The same in a page, which may have shown others; to load JupyterLab takes ten times as long as to open one in it.
+
+    Nothing of ours may have failed in it or asked the network.
+    """
     notebook = Notebook(page, server, name)
     try:
         yield notebook.open()
+        assert (notebook.refused, notebook.errors) == ([], [])
     except BaseException:
         with contextlib.suppress(Exception):  # the picture must not hide the failure it is of
             notebook.screenshot(f"failed-{Path(name).stem}-{server.app}")

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser
 
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
-from tests.browser.harness import SCREENSHOTS
+from tests.browser.pages import opened_page, picture
 from tfprof_widgets.analysis import Advice, Fix, Highlight, Run, advise
 from tfprof_widgets.analysis import rules as engine
 
@@ -34,9 +34,8 @@ SHOWN = """panel => {
 
 
 @pytest.fixture
-def page_of(tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
+def page_of(tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """`page_of(n_cards, width_px)`: what the panel of an exported page shows once it has been laid out."""
-    contexts = []
 
     def rule(run: Run, fix: Fix) -> Iterator[Advice]:
         yield advise(
@@ -54,21 +53,14 @@ def page_of(tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(engine, "RULES", rules)
         write_run(tmp_path / "run", PLAIN)
         path = tfprof.load(tmp_path / "run").to_html(tmp_path / "page.html")
-        context = browser.new_context(viewport={"width": width_px, "height": 900})
-        contexts.append(context)
-        page = context.new_page()
-        page.goto(path.as_uri())
-        page.locator('[data-tfprof="timeline"] canvas').first.wait_for()
-        panel = page.locator(".tfp-ov").first
-        panel.locator(".tfp-card").first.wait_for()
-        page.wait_for_timeout(300)
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=str(SCREENSHOTS / f"advice-cards-{n_cards}-{width_px}.png"))
-        return panel.evaluate(SHOWN)
+        with opened_page(browser, path, size_px=(width_px, 900)) as page:
+            panel = page.locator(".tfp-ov").first
+            panel.locator(".tfp-card").first.wait_for()
+            page.wait_for_timeout(300)
+            picture(page, f"advice-cards-{n_cards}-{width_px}")
+            return panel.evaluate(SHOWN)
 
-    yield shown
-    for context in contexts:
-        context.close()
+    return shown
 
 
 @pytest.mark.parametrize(

@@ -103,8 +103,3 @@ def test_the_cell_run_again_has_a_new_dialog_and_leaves_nothing_of_the_old(
     assert notebook.value(N_WIDGETS) == n_widgets
     assert notebook.value("kept.dashboard().comm is not None")
     assert dialog.get_by_label("Workers").input_value() == ""
-
-
-def test_nothing_failed(notebook: Notebook) -> None:
-    assert notebook.refused == []
-    assert notebook.errors == []

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 import tfprof_widgets as tfprof
-from tests.browser.harness import SCREENSHOTS
+from tests.browser.pages import opened_page, picture
 from tfprof_widgets.show import dashboard_page, embed
 
 
@@ -26,13 +26,10 @@ def written(tmp_path_factory: pytest.TempPathFactory, capture_of: Callable[[str]
 
 @pytest.fixture
 def page(request: pytest.FixtureRequest, browser: Browser, written: Path) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": getattr(request, "param", 900), "height": 900})
-    page = context.new_page()
-    page.goto(written.as_uri())
-    page.locator('[data-tfprof="step_chart"] canvas').first.wait_for()
-    page.locator(".tfp-card").first.wait_for()
-    yield page
-    context.close()
+    size_px = (getattr(request, "param", 900), 900)
+    with opened_page(browser, written, size_px=size_px, until='[data-tfprof="step_chart"] canvas') as page:
+        page.locator(".tfp-card").first.wait_for()
+        yield page
 
 
 def timeline(page: Page) -> Locator:
@@ -43,8 +40,7 @@ def timeline(page: Page) -> Locator:
 def test_it_shows_step_time_steps_and_the_first_card_until_a_button_opens_all_views(page: Page) -> None:
     body = page.locator(".tfp-body")
     height = body.evaluate("body => body.offsetHeight")
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=str(SCREENSHOTS / f"compact-{page.viewport_size['width']}.png"))  # type: ignore[index]
+    picture(page, f"compact-{page.viewport_size['width']}")
     assert height < 320
     expect(page.locator(".tfp-fig").first).to_contain_text("ms a step")
     expect(page.locator(".tfp-card:visible")).to_have_count(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ from playwright.sync_api import Browser, Frame, Locator, Page
 
 import tfprof_widgets as tfprof
 from tests.browser.drawings import CLOSING, MARKUP
-from tests.browser.harness import ROOT, poll
-from tests.browser.test_accessibility import AUDIT, AXE
+from tests.browser.harness import poll
+from tests.browser.pages import THEMES, audit, opened_page, show_in
 from tests.browser.widget_host import WidgetHost
 from tests.unit.analysis.comparison.drawn_runs import Run, with_times
 
@@ -101,17 +100,8 @@ def exported(pair: tuple[tfprof.Profile, tfprof.Profile], tmp_path_factory: pyte
 
 @pytest.fixture(scope="module")
 def page(browser: Browser, exported: Path) -> Iterator[Page]:
-    """The exported page, with no network but itself."""
-    context = browser.new_context(viewport={"width": 1100, "height": 1400})
-    page = context.new_page()
-    told: list[str] = []
-    page.on("console", lambda line: told.append(line.text) if line.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: told.append(str(error)))
-    page.on("request", lambda request: told.append(request.url) if request.url.startswith("http") else None)
-    page.goto(exported.as_uri())
-    yield page
-    context.close()
-    assert told == []
+    with opened_page(browser, exported, size_px=(1100, 1400)) as page:
+        yield page
 
 
 @pytest.fixture
@@ -194,23 +184,14 @@ def test_trace_text_stays_text(shown: Comparison) -> None:
     assert shown.page.evaluate("() => window.tfprofHacked") is None
 
 
-@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("theme", THEMES)
 def test_axe_finds_nothing_serious(shown: Comparison, theme: str) -> None:
-    if not AXE.exists():
-        sentence = f"{AXE.relative_to(ROOT)} is missing: `make test` installs it with the other npm packages."
-        pytest.fail(sentence) if os.environ.get("CI") else pytest.skip(sentence)
-    page = shown.page
-    if not page.evaluate("() => 'axe' in window"):
-        page.add_script_tag(path=AXE)
-    if shown.root.get_attribute("data-theme") != theme:
-        page.locator(".tfp-theme-switch").click()
-        poll(lambda: shown.root.get_attribute("data-theme") == theme, "the theme stays")
-        page.wait_for_timeout(400)  # the second look at the colours, after the styles of the new theme are there
+    show_in(theme, shown.root)
     shown.pick(IN_B)
     for tab in ("Ops", "Layers", "Iterators"):
         shown.tab(tab)
-        page.wait_for_timeout(100)
-        assert page.evaluate(AUDIT, '[data-tfprof="diff_panel"]') == [], tab
+        shown.page.wait_for_timeout(100)
+        assert audit(shown.page, '[data-tfprof="diff_panel"]') == [], tab
 
 
 # ---- in a notebook --------------------------------------------------------------------------------------------------

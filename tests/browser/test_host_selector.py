@@ -12,11 +12,10 @@ from playwright.sync_api import Browser, Frame, Locator, Page, expect
 
 import tfprof_widgets as tfprof
 from tests.browser.full_run import OTHER, PLAIN
-from tests.browser.harness import SCREENSHOTS
+from tests.browser.pages import opened_page, picture
 from tests.browser.tabs import go_to, offered
 from tests.browser.widget_host import KernelSide, WidgetHost, saved_state
-from tests.cluster import Cluster, host_name
-from tests.two_hosts import BARE, BARE_OP, FULL, write_two_hosts
+from tests.cluster import BARE, BARE_OP, FULL, Cluster, host_name, write_two_hosts
 
 NOTHING = {
     "memory_timeline": "recorded no memory",
@@ -57,14 +56,8 @@ def two_page(two_hosts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def tab(browser: Browser) -> Iterator[Page]:
     """One for all exported pages: to load one anew takes half as long as in a fresh browser profile."""
-    context = browser.new_context(offline=True)
-    page = context.new_page()
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
-    yield page
-    context.close()
-    assert faults == []
+    with opened_page(browser) as page:
+        yield page
 
 
 def open_page(page: Page, path: Path, width_px: int) -> Page:
@@ -127,8 +120,7 @@ def test_every_view_of_a_page_is_about_the_chosen_host(page: Page) -> None:
     expect(ops(page)).to_have_count(2)
     assert {row.get_attribute("data-op-name") for row in ops(page).all()} == {PLAIN.op, BARE_OP}
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=SCREENSHOTS / f"host_selector_{page.viewport_size['width']}.png")  # type: ignore[index]
+    picture(page, f"host_selector_{page.viewport_size['width']}")
     page.get_by_role("button", name="Show all hosts").click()
     expect(box(page)).to_have_value("All 2 hosts")
     expect(ops(page)).to_have_count(6)  # of averaged steps, which that of the bare host is in none of

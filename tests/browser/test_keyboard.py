@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page
 import tfprof_widgets as tfprof
 from tests.browser.harness import poll
 from tests.browser.linked_views import LinkedViews
+from tests.browser.pages import opened_page
 from tests.browser.tabs import TABS
 from tests.builders import event, line, plane, session, space
 
@@ -76,12 +77,8 @@ STATE = """root => {
 def page(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     folder: Path = tmp_path_factory.mktemp("keys")
     (folder / "threads.xplane.pb").write_bytes(threads_space())
-    context = browser.new_context(viewport={"width": 1300, "height": 1000})
-    page = context.new_page()
-    page.goto(tfprof.load(folder / "threads.xplane.pb").to_html(folder / "page.html").as_uri())
-    page.locator('[data-tfprof="timeline"] canvas').first.wait_for()
-    yield page
-    context.close()
+    with opened_page(browser, tfprof.load(folder / "threads.xplane.pb").to_html(folder / "page.html")) as page:
+        yield page
 
 
 def press(page: Page, keys: str) -> None:

@@ -36,6 +36,7 @@ def shown(open_lab: Open, lab_server: Server) -> Iterator[Notebook]:
             notebook.run_cell(cell)
         notebook.view("timeline").locator("canvas").first.wait_for()
         yield notebook
+        assert notebook.page.locator('[role="alert"]').all_inner_texts() == []
 
 
 @pytest.fixture
@@ -146,9 +147,3 @@ def test_dark_theme_reaches_every_view(notebook: Notebook) -> None:
         notebook.screenshot("linked-dark", notebook.view("dashboard"))
     finally:
         notebook.use_theme("JupyterLab Light")
-
-
-def test_nothing_was_asked_of_the_network_and_nothing_failed(shown: Notebook) -> None:
-    assert shown.refused == []
-    assert shown.errors == []
-    assert shown.page.locator('[role="alert"]').all_inner_texts() == []

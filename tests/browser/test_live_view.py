@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,8 +14,7 @@ from playwright.sync_api import Browser, Frame, Locator, Page, expect
 
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
-from tests.browser.harness import ROOT, SCREENSHOTS, poll
-from tests.browser.test_accessibility import AUDIT, AXE
+from tests.browser.pages import audit, opened_page, picture, show_in
 from tests.browser.widget_host import KernelSide, WidgetHost, saved_state
 from tfprof_widgets.show import LiveView, live_page
 
@@ -306,16 +304,8 @@ def page(browser: Browser, view: LiveView, tmp_path: Path, request: pytest.Fixtu
     training.push(view)
     path = tmp_path / "live.html"
     path.write_text(live_page(view, title="live"), encoding="utf-8")
-    context = browser.new_context(viewport={"width": request.param, "height": 900}, offline=True)
-    page = context.new_page()
-    told: list[str] = []
-    page.on("console", lambda line: told.append(line.text) if line.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: told.append(str(error)))
-    page.goto(path.as_uri())
-    page.locator(".tfp-live .tfp-label").first.wait_for(state="attached")
-    yield page
-    context.close()
-    assert told == []
+    with opened_page(browser, path, size_px=(request.param, 900), until=".tfp-live .tfp-label") as page:
+        yield page
 
 
 @pytest.mark.parametrize(
@@ -324,20 +314,12 @@ def page(browser: Browser, view: LiveView, tmp_path: Path, request: pytest.Fixtu
     indirect=["page"],
 )
 def test_a_page_alone_fits_and_axe_finds_nothing_serious(page: Page, theme: str) -> None:
-    if not AXE.exists():
-        sentence = f"{AXE.relative_to(ROOT)} is missing: `make test` installs it with the other npm packages."
-        pytest.fail(sentence) if os.environ.get("CI") else pytest.skip(sentence)
-    page.add_script_tag(path=AXE)
-    if root(page).get_attribute("data-theme") != theme:
-        page.locator(".tfp-theme-switch").click()
-        poll(lambda: root(page).get_attribute("data-theme") == theme, "the theme stays")
-        page.wait_for_timeout(400)  # the second look at the colours, after the styles of the new theme are there
+    show_in(theme, root(page))
     plot(page).click(position=at_share(page, 0.5))
     expect(tip(page)).to_contain_text("step 151")
     root(page).get_by_role("button", name="Window 1").first.click()
     expect(root(page)).to_contain_text("Its dashboard is not here")
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=str(SCREENSHOTS / f"live-{page.viewport_size['width']}-{theme}.png"))  # type: ignore[index]
-    assert page.evaluate(AUDIT, '[data-tfprof="live"]') == []
+    picture(page, f"live-{page.viewport_size['width']}-{theme}")
+    assert audit(page, '[data-tfprof="live"]') == []
     assert root(page).evaluate(OVERLAPS) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.harness import SCREENSHOTS
+from tests.browser.pages import opened_page, picture
 from tests.unit.analysis.failure.failure_drawings import OUTER, failed_profile, failure, oom_text, oom_trace
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -19,17 +19,11 @@ HELD = f"{OUTER}/model/{HOSTILE}/Relu"
 def page(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     profile = failed_profile(oom_trace(held=HELD), failure(oom_text(), batch_size=1024))
     path: Path = profile.to_html(tmp_path_factory.mktemp("oom") / "page.html")
-    context = browser.new_context(viewport={"width": 900, "height": 1000}, offline=True)
-    made = context.new_page()
-    faults: list[str] = []
-    made.faults = faults  # type: ignore[attr-defined]
-    made.on("pageerror", lambda error: faults.append(str(error)))
-    made.on("dialog", lambda dialog: faults.append(dialog.message))
-    made.goto(path.as_uri())
-    made.get_by_role("tab", name="Memory").click()
-    explanation(made).wait_for()
-    yield made
-    context.close()
+    with opened_page(browser, path, size_px=(900, 1000)) as page:
+        page.get_by_role("tab", name="Memory").click()
+        explanation(page).wait_for()
+        yield page
+        assert page.locator("img[src='x']").count() == 0, "hostile names are text"
 
 
 def explanation(page: Page) -> Locator:
@@ -44,8 +38,7 @@ def test_the_explanation_tells_the_request_the_holders_and_what_to_do(page: Page
     expect(told).to_contain_text("What to do")
     expect(told).to_contain_text("cuda_malloc_async")
     assert page.get_by_role("status").filter(has_text="Out of memory").count() == 0, "the overview tells it, once"
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    told.screenshot(path=SCREENSHOTS / f"memory_failure_{page.viewport_size['width']}.png")  # type: ignore[index]
+    picture(told, f"memory_failure_{page.viewport_size['width']}")
 
 
 @pytest.mark.parametrize("width_px", [1600, 900])
@@ -76,11 +69,6 @@ def test_the_moment_is_shown_in_the_chart(page: Page) -> None:
     expect(memory).not_to_contain_text("asked for 512 MiB")  # that is told above
     memory.get_by_role("button", name="Show the moment in the chart").click()
     expect(memory).to_contain_text("In memory at 0.01")
-
-
-def test_hostile_names_are_text(page: Page) -> None:
-    assert page.locator("img[src='x']").count() == 0
-    assert page.faults == []  # type: ignore[attr-defined]
 
 
 def test_the_overview_says_what_happened_and_nothing_of_steps(page: Page) -> None:

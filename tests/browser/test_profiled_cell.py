@@ -16,9 +16,9 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page
 
 from tests.browser.conftest import Open
-from tests.browser.harness import SCREENSHOTS, Notebook, Server, poll, write_notebook
+from tests.browser.harness import Notebook, Server, poll, write_notebook
 from tests.browser.linked_views import LinkedViews
-from tests.browser.test_accessibility import AUDIT, AXE
+from tests.browser.pages import audit, opened_page, picture, show_in
 
 pytestmark = pytest.mark.tensorflow
 
@@ -75,6 +75,7 @@ def shown(open_lab: Open, lab_server: Server) -> Iterator[Notebook]:
         notebook.run_cell(FIT, timeout_s=180)
         notebook.view("timeline").locator("canvas").first.wait_for()
         yield notebook
+        assert notebook.page.locator('[role="alert"]').all_inner_texts() == []
 
 
 @pytest.fixture
@@ -91,12 +92,8 @@ def notebook(shown: Notebook) -> Notebook:
 def page(browser: Browser, shown: Notebook) -> Iterator[Page]:
     """The exported page of the profile, read from the disk."""
     path = shown.value("str(prof.to_html('advice.html').resolve())")
-    context = browser.new_context(viewport={"width": 1300, "height": 1000})
-    page = context.new_page()
-    page.goto(Path(path).as_uri())
-    page.locator('[data-tfprof="timeline"] canvas').first.wait_for()
-    yield page
-    context.close()
+    with opened_page(browser, Path(path)) as page:
+        yield page
 
 
 @pytest.fixture
@@ -216,22 +213,16 @@ def test_what_an_advice_saves_is_measured_when_asked_for_and_everything_put_back
 
 @pytest.mark.parametrize(("theme", "width_px"), [("light", 900), pytest.param("dark", 1600, marks=pytest.mark.nightly)])
 def test_cards_are_whole_and_accessible(exported: Page, width_px: int, theme: str) -> None:
-    if not AXE.exists() and not os.environ.get("CI"):
-        pytest.skip("`make test` installs axe-core with the other npm packages.")
     exported.set_viewport_size({"width": width_px, "height": 1000})
     views = LinkedViews(exported, exported)
-    if views.view("dashboard").get_attribute("data-theme") != theme:
-        exported.locator(".tfp-theme-switch").click()
-        exported.wait_for_timeout(400)  # until the styles of the new theme are there
-    exported.add_script_tag(path=AXE)
+    show_in(theme, views.view("dashboard"))
     panel = '[data-tfprof="overview_panel"]'
-    assert exported.evaluate(AUDIT, panel) == []
+    assert audit(exported, panel) == []
     card = first_card(views)
     card.get_by_role("button", name="Show evidence").click()
-    assert exported.evaluate(AUDIT, panel) == []
+    assert audit(exported, panel) == []
     assert views.view("overview_panel").evaluate(CLIPPED) == []
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    exported.screenshot(path=str(SCREENSHOTS / f"advice-open-{theme}-{width_px}.png"))
+    picture(exported, f"advice-open-{theme}-{width_px}")
 
 
 # ---- the line while a cell runs -------------------------------------------------------------------------------------
@@ -272,7 +263,6 @@ def test_the_line_counts_and_the_dashboard_takes_its_place(shown: Notebook) -> N
     check_dashboard(shown, MAGIC)
     _, written = outputs(shown, MAGIC)
     assert "written by the cell" in written, "the dashboard stands where the line stood"
-    assert shown.errors == []
 
 
 def test_the_saved_notebook_has_the_dashboard_and_not_the_line(shown: Notebook, lab_server: Server) -> None:
@@ -295,9 +285,3 @@ def test_what_was_captured_takes_the_place_when_the_cell_fails(shown: Notebook) 
 def test_an_output_widget_gets_the_dashboard_and_no_line(shown: Notebook) -> None:
     shown.run_cell(IN_OUTPUT)
     check_dashboard(shown, IN_OUTPUT)
-
-
-def test_nothing_failed_and_nobody_was_asked(shown: Notebook) -> None:
-    assert shown.refused == []
-    assert shown.errors == []
-    assert shown.page.locator('[role="alert"]').all_inner_texts() == []

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 import tfprof_widgets as tfprof
+from tests.browser.pages import audit, opened_page
 from tests.browser.tabs import go_to
-from tests.browser.test_accessibility import AUDIT, AXE
 from tests.builders import space
 from tests.unit.analysis.roofline.test_roofline import GEMM, compiled, planes
 
@@ -23,16 +23,9 @@ def page(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     path: Path = folder / "gpu.xplane.pb"
     kernels = [compiled("gemm", 0, 9, GEMM), compiled("sum", 20, 8), compiled("flat", 40, 5), compiled("who", 60, 5)]
     path.write_bytes(space(*planes(*kernels)))
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(tfprof.load(path).to_html(folder / "page.html").as_uri())
-    go_to(page.locator('[data-tfprof="dashboard"]'), "roofline_chart")
-    yield page
-    assert errors == []
-    assert page.locator('[role="alert"]').all_inner_texts() == []
-    context.close()
+    with opened_page(browser, tfprof.load(path).to_html(folder / "page.html")) as page:
+        go_to(page.locator('[data-tfprof="dashboard"]'), "roofline_chart")
+        yield page
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +69,5 @@ def test_a_pointer_is_told_what_an_op_reaches(page: Page) -> None:
     assert box["x"] + box["width"] <= plot["x"] + plot["width"]
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed")
 def test_axe_finds_nothing_serious(page: Page) -> None:
-    page.add_script_tag(path=AXE)
-    assert page.evaluate(AUDIT, '[data-tfprof="roofline_chart"]') == []
+    assert audit(page, '[data-tfprof="roofline_chart"]') == []

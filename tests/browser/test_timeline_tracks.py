@@ -10,6 +10,7 @@ from playwright.sync_api import Locator
 
 from tests.browser.conftest import Open
 from tests.browser.harness import Notebook, Server, poll, write_notebook
+from tests.browser.pages import eventually
 from tests.builders import Event, event, line, plane, session, space
 
 N_STEPS, STEP_US, N_IDLE = 6, 1000, 20
@@ -152,10 +153,6 @@ def face(shown: Notebook) -> Face:
     face.root.scroll_into_view_if_needed()
     face.reset()
     return face
-
-
-def eventually(is_true: object, message: str) -> None:
-    poll(is_true, message, timeout_s=10)
 
 
 def test_the_wheel_scrolls_the_page_until_a_click_then_the_tracks_and_after_esc_the_page_again(face: Face) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from playwright.sync_api import Browser, Locator, Page
 
 from tests.browser.harness import poll
 from tests.browser.linked_views import LinkedViews
-from tests.browser.test_accessibility import AUDIT, AXE
+from tests.browser.pages import THEMES, audit, opened_page, show_in
 from tests.structure_drawings import KINDS, drawn_graph, profile_of
 
 N_LAYERS = 6
@@ -20,33 +19,12 @@ PRODUCT = "model/layer_5/block_0/MatMul"
 """The op that takes longest."""
 
 
-class Failures(list[str]):
-    """What a page said went wrong."""
-
-    def watch(self, page: Page) -> None:
-        """Note errors of a page."""
-        page.on("pageerror", lambda error: self.append(str(error)))
-        page.on("console", lambda line: self.append(line.text) if line.type == "error" else None)
-
-
-def opened_page(browser: Browser, path: Path, failures: Failures, width: int = 1300) -> Page:
-    """An exported page in a window of its own."""
-    page = browser.new_context(viewport={"width": width, "height": 1000}).new_page()
-    failures.watch(page)
-    page.goto(path.as_uri())
-    page.locator('[data-tfprof="timeline"] canvas').first.wait_for()
-    return page
-
-
 @pytest.fixture(scope="module")
 def page(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """The exported page of a drawn graph: no kernel, no network."""
     path = profile_of(drawn_graph(N_LAYERS)).to_html(tmp_path_factory.mktemp("tree") / "page.html")
-    failures = Failures()
-    page = opened_page(browser, path, failures)
-    yield page
-    assert failures == []
-    page.context.close()
+    with opened_page(browser, path) as page:
+        yield page
 
 
 @pytest.fixture
@@ -115,38 +93,27 @@ def test_the_graph_is_drawn_hot_where_the_cost_is_and_opens_to_its_ops(views: Li
     poll(lambda: views.is_marked(PRODUCT), "the box did not select its ops")
 
 
-@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("theme", THEMES)
 def test_axe_finds_nothing_serious_in_any_of_the_views(views: LinkedViews, theme: str) -> None:
-    if not AXE.exists():
-        if os.environ.get("CI"):
-            pytest.fail("axe-core is missing: `make test` installs it with the other npm packages.")
-        pytest.skip("axe-core is missing: `make test` installs it with the other npm packages.")
-    views.page.add_script_tag(path=AXE)
-    if views.view("dashboard").get_attribute("data-theme") != theme:
-        views.page.locator(".tfp-theme-switch").click()
-        poll(lambda: views.view("dashboard").get_attribute("data-theme") == theme, "the theme stays")
-        views.page.wait_for_timeout(400)
+    show_in(theme, views.view("dashboard"))
     view = views.view("tree_view")
     for kind in ("Graph", "Op type", "Code", "Scope"):
         choose(view, kind)
         views.page.wait_for_timeout(100)
-        assert views.page.evaluate(AUDIT, '[data-tfprof="tree_view"]') == [], kind
+        assert audit(views.page, '[data-tfprof="tree_view"]') == [], kind
 
 
 @pytest.mark.nightly
 def test_twenty_thousand_ops_are_shown_within_limits(browser: Browser, tmp_path: Path) -> None:
-    failures = Failures()
     path = profile_of(drawn_graph(50, 50)).to_html(tmp_path / "large.html")
-    page = opened_page(browser, path, failures, width=900)
-    views = LinkedViews(page, page)
-    views.open_tab("tree_view")
-    view = views.view("tree_view")
-    assert "20,000 ops" in view.inner_text()
-    choose(view, "Op type")
-    view.locator(".tfp-tree-grid .tw").first.click()
-    assert view.locator(".tfp-tree-grid .row").count() < 100
-    choose(view, "Graph")
-    assert 1 < view.locator(".box").count() < 130
-    assert " of 20,000 ops merged" in view.inner_text()
-    assert failures == []
-    page.context.close()
+    with opened_page(browser, path, size_px=(900, 1000)) as page:
+        views = LinkedViews(page, page)
+        views.open_tab("tree_view")
+        view = views.view("tree_view")
+        assert "20,000 ops" in view.inner_text()
+        choose(view, "Op type")
+        view.locator(".tfp-tree-grid .tw").first.click()
+        assert view.locator(".tfp-tree-grid .row").count() < 100
+        choose(view, "Graph")
+        assert 1 < view.locator(".box").count() < 130
+        assert " of 20,000 ops merged" in view.inner_text()

@@ -150,13 +150,13 @@ def changed(tree: Tree, other: Tree, rng: random.Random, n_changes: int) -> Tree
     """The same with some of its structure changed; parts come from `other` as well, where both have a path."""
     new = Tree(list(tree.parts), tree.is_message, tree.pool, tree.n_bytes)
     for _ in range(n_changes):
-        parts, path = _thawed(new.parts, rng)
+        parts, path = thawed(new.parts, rng)
         if parts:
             _change(new, other, parts, path, rng)
     return new
 
 
-def _thawed(parts: list[Any], rng: random.Random) -> tuple[list[Any], Path]:
+def thawed(parts: list[Any], rng: random.Random) -> tuple[list[Any], Path]:
     """Some list of parts inside, copied with all lists around it, so that the tree it came from stays as it was."""
     path: Path = ()
     while parts:

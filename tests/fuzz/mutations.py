@@ -6,6 +6,7 @@ import random
 from functools import cache
 
 from tests.builders import (
+    LENGTH,
     Gz,
     Nothing,
     Odd,
@@ -20,9 +21,10 @@ from tests.builders import (
     varint,
 )
 from tests.captures import committed
+from tests.fuzz.message_trees import content_of, message_of, thawed, tree_of_message
 from tests.unit.formats.full_protobuf import space_class
 
-_N_KEPT_EVENTS = 40
+_N_KEPT_EVENTS = 10
 
 
 def mutant(number: int) -> bytes:
@@ -140,59 +142,17 @@ def _append(data: bytearray, rng: random.Random) -> None:
 
 
 def _mutate_inside(data: bytearray, rng: random.Random) -> None:
-    """Mutate the content of a message at some depth and mend the lengths around it, so that damage gets deep."""
-    content = bytes(data)
-    ends: list[tuple[int, int]] = []  # (start of the length, start of the content) of each message on the way in
-    low, high = 0, len(content)
-    for _ in range(rng.choice((1, 2, 3, 3, 4, 4, 5))):
-        inner = _messages(content, low, high)
-        if not inner:
-            break
-        at, low, high = rng.choice(inner)
-        ends.append((at, low))
-    part = bytearray(content[low:high])
-    if part:
+    """Mutate the content of a message at some depth; the lengths around it are those of what it becomes."""
+    tree = tree_of_message(bytes(data))
+    parts, _ = thawed(tree.parts, rng)
+    inner = [i for i, ((_, wire), value) in enumerate(parts) if wire == LENGTH and value]
+    if inner:
+        at = rng.choice(inner)
+        key, value = parts[at]
+        part = bytearray(message_of(value) if isinstance(value, list) else value)
         rng.choice(_SHALLOW)(part, rng)
-    stop = high
-    for at, begin in reversed(ends):
-        outer_end = begin + _varint_at(content, at)[0]
-        part += content[stop:outer_end]
-        part[:0] = varint(len(part))
-        stop = outer_end
-        previous = max((inner_begin for _, inner_begin in ends if inner_begin <= at), default=0)
-        part[:0] = content[previous:at]
-    data[:] = part + content[stop:]
-
-
-def _messages(content: bytes, low: int, high: int) -> list[tuple[int, int, int]]:
-    """(start of the length, start, end) of each length-delimited field of the message content[low:high]."""
-    found = []
-    at = low
-    while at < high:
-        key, at = _varint_at(content, at)
-        if key & 7 == 2:
-            length, begin = _varint_at(content, at)
-            if begin + length > high:
-                break
-            found.append((at, begin, begin + length))
-            at = begin + length
-        elif key & 7 == 0:
-            _, at = _varint_at(content, at)
-        else:
-            at += 8 if key & 7 == 1 else 4
-    return found
-
-
-def _varint_at(content: bytes, at: int) -> tuple[int, int]:
-    """The varint at a position and the position behind it; lenient, as the content may be broken already."""
-    value = shift = 0
-    while at < len(content):
-        value |= (content[at] & 0x7F) << shift
-        shift += 7
-        at += 1
-        if content[at - 1] < 0x80:
-            break
-    return value, at
+        parts[at] = key, bytes(part)
+        data[:] = content_of(tree)
 
 
 _SHALLOW = (_truncate, _flip_bit, _set_byte, _delete, _insert, _repeat, _swap, _huge_number)

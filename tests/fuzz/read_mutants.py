@@ -56,7 +56,6 @@ def advise(trace: Trace) -> None:
     for one in results.advice:
         compile(one.fix.code, one.rule, "exec")
     assert results.advice_notices == (), results.advice_notices
-    assert all(results.overview.next_steps)
 
 
 def read(data: bytes) -> Trace:

@@ -23,8 +23,8 @@ from tests.fuzz import hostile_shapes, hostile_values, mutations
 from tests.fuzz.message_trees import Tree, changed, content_of, tree_of_json, tree_of_message
 from tests.fuzz.random_spaces import random_space
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tests.unit.formats import test_drawn_runs, test_tfprof_profile
-from tests.unit.formats.test_sidecar import document as sidecar_document
+from tests.unit.formats import test_first_profiler, test_old_files
+from tests.unit.formats.test_notes import document as sidecar_document
 from tfprof_widgets.read import OP_LOG_NAME, SAVED, SIDECAR, SavedProfile
 
 RUN = "plugins/profile/run"
@@ -151,7 +151,7 @@ def _space(rng: random.Random) -> bytes:
 @cache
 def _messages() -> tuple[Tree, ...]:
     """Files of TensorFlow's first profiler."""
-    node, make = test_drawn_runs.node, test_drawn_runs.run
+    node, make = test_first_profiler.node, test_first_profiler.run
     runs = [
         make(
             cpu=[
@@ -164,7 +164,7 @@ def _messages() -> tuple[Tree, ...]:
         ),
         make(gpu=[node(f"while/{i}/Add", 5 * i, 4, f"while/{i}/Add = Add(while/{i - 1}/Add, x)") for i in range(8)]),
     ]
-    proto = test_tfprof_profile
+    proto = test_old_files
     ran = proto.number(1, 2) + proto.number(2, 1000) + proto.entry(5, b"/device:cpu:0", proto.times((1000, 20)))
     nodes = [proto.node(f"n{i}", proto.entry(2, 0, max(0, i - 1)), proto.entry(12, 3, ran)) for i in range(5)]
     return tuple(tree_of_message(one) for one in (*runs, proto.profile(*nodes)))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .advice.calls import trace_cause
     from .advice.device import low_utilisation
     from .advice.facts import VISIBLE
-    from .advice.host import BatchRoom
+    from .advice.host import batch_factor
     from .advice.input_rules import HIDDEN_BY_PREFETCH
     from .advice.rules import RULES, advice_table, find_advice, fitting
     from .advice.run import MappedFunction, Run, mapped_function
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from .ops.ops import (
         ALL_HOSTS, UnitSums, IDLE, N_TOP_OPS, OPS_COLUMNS, OpSums, aggregate_ops, by_type,
     )
-    from .ops.other import EXPENSIVE, OTHER_COPIES, compute_tf_functions, hlo_op_graph
+    from .ops.other import OTHER_COPIES, compute_tf_functions, hlo_op_graph
     from .ops.shares import FAMILIES, families, hlo_families, op_families
     from .out_of_memory.failure import MemoryFailure, failure_alone
     from .out_of_memory.what_held import Progress, estimate_batch, parse_failure
@@ -101,7 +101,7 @@ if TYPE_CHECKING:
     )
     from .table import Column, Sent, TABLES, Table, TableProperty, read_tables
     from .timeline import Flows, KINDS, compute_flows, flow_table
-    from .verdict import Findings, Idle, idle_of, SAYS_WHY_NOTHING_RUNS, judge, suggest_next_steps
+    from .verdict import Idle, idle_of, judge
     from .watching.anomalies import Anomaly, AnomalyFinder, Machine
     from .watching.outcome import BIN_COLUMNS, StepBins, outcome_of
     from .xla.programs import GraphsSwitchedOff, HloGraph, HloGraphs, estimate_costs, graphs_switched_off

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
-from weakref import ref
 
 import numpy as np
 
@@ -38,7 +37,7 @@ class Analysis(Facts):
     def overview(self) -> Overview:
         from .overview import compute_overview
 
-        return compute_overview(self, advice=_advice_of(self), failure=self.memory_failure)
+        return compute_overview(self, failure=self.memory_failure)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -87,16 +86,6 @@ class Analysis(Facts):
         from .advice.rules import find_advice
 
         return find_advice(self) if self.has_events else (reduced_advice(self), None)
-
-
-def _advice_of(analysis: Analysis) -> Callable[[], tuple[Advice, ...]]:
-    """Gives the advice without keeping the analysis: an overview that did would never be freed with it."""
-    known, made_of = ref(analysis), [getattr(analysis, one.name) for one in fields(Analysis)]
-
-    def advice() -> tuple[Advice, ...]:
-        return (known() or Analysis(*made_of)).advice
-
-    return advice
 
 
 def merge_hosts(summaries: Sequence[HostSummary], *, source_map: SourceMap | None = None) -> Analysis:

@@ -284,8 +284,6 @@ class Rule:
     scope: Literal["host", "hosts", "program"] = "host"
     """What it needs: the events of one host, the tables of all hosts, or one program alone: its lines, its machine."""
     share_of: ShareOf = "step"
-    is_chance: bool = False
-    """Whether it is about what happened in few steps, of which no cause in the program is known."""
     fixes: Mapping[str, str] = field(default_factory=dict)
     """By framework the fix for its programs."""
 
@@ -344,16 +342,11 @@ def of_rule(one: Advice, name: str) -> Advice:
 
 def ranked(found: Iterable[Advice], *, covered: float = 1.0) -> tuple[Advice, ...]:
     """The largest gain first, in percent, then the more severe, then causes before what makes any step slow or only says where
-    time goes; what came in few steps and may be chance comes behind each cause in every step."""
-
-    def weight(one: Advice) -> float:
-        is_chance = one.rule in RULES and RULES[one.rule].is_chance
-        gain = min(one.gain_ratio, MEDIUM_GAIN) if is_chance else one.gain_ratio
-        return gain if one.share_of == "time captured" else gain * covered
+    time goes."""
 
     def order(one: Advice) -> tuple[float, int, int, float, str, str]:
         level = RULES[one.rule].level if one.rule in RULES else CAUSE
-        gain = weight(one)
+        gain = one.gain_ratio * (1.0 if one.share_of == "time captured" else covered)
         return -round(gain, 2), SEVERITIES.index(one.severity), level, -gain, one.rule, one.title
 
     return tuple(sorted(found, key=order))

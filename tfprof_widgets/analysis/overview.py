@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -14,7 +12,6 @@ from ..trace.capture_facts import unrecorded_remedy, unrecorded_verdict
 from .advice.causes import locked_ms
 from .advice.computing import NO_COMPUTE
 from .advice.run import Run
-from .card import Advice
 from .common import PS_PER_MS, milliseconds, number, percent, plural, table_of_arrays
 from .facts import Facts
 from .hosts.hosts import Environment
@@ -28,7 +25,7 @@ from .steps.categories import GUIDE_PREFIX, STEP_CATEGORIES
 from .steps.spans import MIN_STEPS, Averaged, kinds_of
 from .steps.steps import batch_words, batches_of, ran_on_device
 from .table import table
-from .verdict import MARKING, UNTOLD_INPUT, Findings, Verdict, idle_of, judge, op_time_of, suggest_next_steps
+from .verdict import MARKING, UNTOLD_INPUT, Verdict, idle_of, judge, op_time_of
 
 BREAKDOWN = table(
     """
@@ -131,16 +128,6 @@ class Overview:
     """The machine, as far as the trace tells: `hosts`, `device_type`, `n_devices`, `device_memory_bytes`, versions, and
     more.
     """
-    _found: Findings | None
-    _advice: Callable[[], Sequence[Advice]] = tuple
-    """Gives the advice, which takes these figures as given: it is found when it is first asked for."""
-
-    @cached_property
-    def next_steps(self) -> tuple[str, ...]:
-        """Where to look and what to change, a sentence each: the titles of the advice, then what none is about."""
-        if self.environment.framework != "TensorFlow":  # the rest is about its functions
-            return tuple(one.title for one in self._advice())
-        return () if self._found is None else suggest_next_steps(self._found, self._advice())
 
     def __repr__(self) -> str:
         return f"Overview({plural(self.n_steps, 'step')}: {self.verdict})"
@@ -151,9 +138,7 @@ IN_BROWSER = [one for one in fields(Overview) if one.type in _PLAIN and not one.
 """The figures and sentences that the browser gets under these names."""
 
 
-def compute_overview(
-    facts: Facts, *, advice: Callable[[], Sequence[Advice]] = tuple, failure: MemoryFailure | None = None
-) -> Overview:
+def compute_overview(facts: Facts, *, failure: MemoryFailure | None = None) -> Overview:
     """Sum a capture up. Differs from XProf: averages are over all complete steps without compiling or a first outlier (D3),
     bfloat16 is 16-bit (D9), host and device shares are of time (D10)."""
     steps, environment = facts.steps, facts.environment
@@ -161,21 +146,11 @@ def compute_overview(
     chosen = steps.frame[averaged]
     times = _step_times(chosen)
     breakdown = _breakdown(chosen, times["step_time_avg_ms"])
-    limit, ratio, device, load = _judged(facts, chosen, breakdown, times["step_time_avg_ms"])
-    # Eager share of the op time of host and device; what runs eagerly before the averaged steps runs once
-    shares, sums = facts.op_shares, facts.step_sums if facts.is_averaged.any() else facts.host_sums
-    op_time = op_time_of(shares, shares.spread(sums.by_unit(len(shares.dominant))[2]))
-    findings = Findings(
-        ratio=ratio,
-        device=device,
-        eager={"host": op_time.host_eager_ratio, "device": op_time.device_eager_ratio},
-        tf_functions=facts.tf_functions,
-        top_ops=_top_ops(facts),
-        memory=judge_memory(facts.memory.summary),
-    )
+    limit, busy_ratio, load = _judged(facts, chosen, breakdown, times["step_time_avg_ms"])
+    memory = judge_memory(facts.memory.summary)
     sentence, detail = _without_steps(environment, steps.frame, failure) or (
         _sentence(facts, chosen, limit.sentence),
-        " ".join(filter(None, (load, *findings.memory, _detail(steps.frame, breakdown, limit.limiter, left_out)))),
+        " ".join(filter(None, (load, *memory, _detail(steps.frame, breakdown, limit.limiter, left_out)))),
     )
     return Overview(
         n_steps=len(steps),
@@ -190,24 +165,20 @@ def compute_overview(
         batches=batch_words(*(chosen[name].to_numpy() for name in ("n_batches", "step_time_ms"))),
         verdict_detail=detail,
         covered_ratio=facts.coverage.ratio,
-        busy_ratio=ratio["device_compute" if device else "host_compute"],
+        busy_ratio=busy_ratio,
         compute_16bit_ratio=steps.compute_16bit_ratio,
         compute_32bit_ratio=steps.compute_32bit_ratio,
         **vars(op_time_of(facts.op_shares, facts.op_sums.self_ps)),  # host and device have the same names there
         **vars(idle_of(facts.idle_times)),
-        top_ops=findings.top_ops,
-        tf_functions=findings.tf_functions,
-        findings=() if failure is not None else tuple(findings.memory),
+        top_ops=_top_ops(facts),
+        tf_functions=facts.tf_functions,
+        findings=() if failure is not None else memory,
         environment=environment,
-        _found=None if failure is not None or environment.unrecorded else findings,
-        _advice=advice,
     )
 
 
-def _judged(
-    facts: Facts, chosen: pd.DataFrame, breakdown: pd.DataFrame, step_ms: float
-) -> tuple[Verdict, dict[str, float], str, str]:
-    """The verdict, the ratio of each category, `GPU`, `TPU` or "" for what steps ran on, and what others took of the cores."""
+def _judged(facts: Facts, chosen: pd.DataFrame, breakdown: pd.DataFrame, step_ms: float) -> tuple[Verdict, float, str]:
+    """The verdict, the share of the step in which the device, or the CPU, computes, and what others took of the cores."""
     kind = "TPU" if "TPU" in facts.environment.device_type else "GPU"
     has_device = ran_on_device(chosen)
     run = Run(facts)
@@ -226,7 +197,7 @@ def _judged(
     # What a device takes is the same beside any program.
     load = "" if run.load is None or verdict.limiter in _OF_DEVICES else run.load.sentence
     ratio = dict(zip(breakdown["category"], breakdown["ratio"], strict=True))
-    return verdict, ratio, kind if has_device else "", load
+    return verdict, ratio["device_compute" if has_device else "host_compute"], load
 
 
 def _most(facts: Facts) -> dict[str, str]:

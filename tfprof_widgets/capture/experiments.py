@@ -548,7 +548,7 @@ ADVISED: dict[str, Advised] = {
     ),
     "launch_bound": _COMPILED,
     "unfused_optimizer": _COMPILED,
-    **dict.fromkeys(("small_batch", "few_blocks", "low_utilisation", "memory_headroom"), _TWICE),
+    **dict.fromkeys(("small_batch", "few_blocks", "low_utilisation"), _TWICE),
 }
 
 

@@ -242,8 +242,6 @@ export interface TraceMeta {
   layers?: LayerMeta[];
   /** What to change, the largest gain first. Of a long capture it comes after the first paint, with the next two. */
   advice?: AdviceMeta[];
-  /** Sentences on what to look at and to change: the titles of the advice, then what none is about. */
-  next_steps?: string[];
   /** Whether a larger batch fits, and why; none where none does. */
   batch_room?: string[];
   advice_notices?: string[];

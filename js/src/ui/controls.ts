@@ -178,28 +178,6 @@ export const VIEW_TITLES: Readonly<Record<string, string>> = {
   worker_chart: "Hosts",
 };
 
-const NAMES = /\bthe ((?:op|kernel|HLO) table|roofline chart|input graph|memory timeline|worker chart)\b/;
-
-interface Place {
-  readonly root: HTMLElement;
-  readonly signal: AbortSignal;
-}
-
 export function isInDashboard(root: HTMLElement): boolean {
   return root.parentElement?.closest('[data-tfprof="dashboard"]') != null;
-}
-
-/** The text with links where it is about a view; plain where no dashboard is around to open one. */
-export function withViewLinks(text: string, { root, signal }: Place): (Node | string)[] {
-  if (!isInDashboard(root)) return [text];
-  const parts: (Node | string)[] = [];
-  let rest = text;
-  for (let match = NAMES.exec(rest); match !== null; match = NAMES.exec(rest)) {
-    const [found, name] = match;
-    const detail = name.toLowerCase().replace(" ", "_");
-    const show = () => root.dispatchEvent(new CustomEvent(SHOW_VIEW, { bubbles: true, composed: true, detail }));
-    parts.push(rest.slice(0, match.index + found.length - name.length), button(name, show, signal, { class: "link" }));
-    rest = rest.slice(match.index + found.length);
-  }
-  return [...parts, rest];
 }

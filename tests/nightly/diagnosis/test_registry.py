@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.nightly.diagnosis.kit import Program, marked_lines
-from tests.nightly.diagnosis.verdict import Card, judge, named_lines
+from tests.nightly.diagnosis.kit import Program
+from tests.nightly.diagnosis.verdict import Card, judge
 from tests.warm_process import run_python
 
 TELL = """
@@ -83,11 +83,6 @@ def test_a_fault_is_judged_by_words_and_lines(cards: list[Card], kind: str, abou
     assert about is None or verdict.card == about
 
 
-def test_the_name_of_a_file_is_no_word_of_a_mechanism() -> None:
-    program = replace(PROGRAM, words="input")
-    assert judge(program, [ANOTHER]).kind == "other"
-
-
 def test_where_no_line_is_needed_a_card_may_name_none_but_no_wrong_one() -> None:
     program = replace(PROGRAM, needs_line=False)
     assert judge(program, [NOWHERE]).kind == "hit"
@@ -98,19 +93,3 @@ def test_only_a_grave_card_about_a_healthy_program_is_a_false_alarm() -> None:
     well = replace(PROGRAM, cause="", words="")
     assert judge(well, [SMALL]).kind == "quiet"
     assert judge(well, [SMALL, ANOTHER]).card == ANOTHER
-
-
-def test_lines_are_read_from_a_text() -> None:
-    assert named_lines("a.py:3, src/b.py:5-6 and c.py") == {("a.py", 3), ("b.py", 5), ("b.py", 6)}
-
-
-def test_a_mark_stands_for_its_statement_and_of_a_block_for_its_head() -> None:
-    source = [
-        "    @d\n",
-        "    def f():  # fault\n",
-        "        g(\n",
-        "            1,  # fault\n",
-        "        )\n",
-        "        for i in h():  # fault\n",
-    ]
-    assert marked_lines([*source, "            k(i)\n"], 10) == {10, 11, 12, 13, 14, 15}

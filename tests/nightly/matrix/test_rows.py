@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.nightly.matrix import __main__ as matrix
-from tests.nightly.matrix import pythons
 from tests.nightly.matrix.one_version import CHECKS, Shown
-from tests.nightly.matrix.rows import ROWS, Row, colab, lowest, requirements
+from tests.nightly.matrix.rows import ROWS, colab, lowest, requirements
 
 PYPROJECT = (matrix.ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
@@ -65,34 +62,3 @@ def test_a_row_with_other_figures_than_the_rows_above_fails(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["2.21", "results.md"]
     with pytest.raises(SystemExit, match="No row is called 2.99"):
         matrix.main(["2.99"])
-
-
-def test_an_environment_that_cannot_be_made_fails_its_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(matrix, "BUILD", tmp_path)
-    monkeypatch.setitem(ROWS, "2.16", Row("3.11", ["no such requirement"]))
-    for python in ("", "/bin/false"):
-        monkeypatch.setattr(matrix, "interpreter", lambda _, found=python: found)
-        found = matrix.examined("2.16")
-        assert list(found["failures"]) == ["install"]
-        json.dumps(found)
-
-
-def test_what_the_package_changes_of_what_was_installed_fails_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = iter([{"numpy": "1.26", "tqdm": "4.60"}, {"numpy": "2.0", "tqdm": "4.60", "fsspec": "2026"}])
-    monkeypatch.setattr(matrix, "versions", lambda _: next(told))
-    monkeypatch.setattr(matrix.environment, "create", lambda *_: None)
-    monkeypatch.setattr(matrix.environment, "install", lambda *_: "")
-    assert matrix.installed(ROWS["2.16"], Path("nowhere")) == "numpy: 1.26 -> 2.0"
-
-
-def test_a_python_is_one_that_starts_or_uvs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    kept = tmp_path / "versions" / "3.98.2" / "bin" / "python3.98"
-    kept.parent.mkdir(parents=True)
-    kept.symlink_to(sys.executable)
-    programs = {"python3.98": "/bin/false"}
-    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
-    monkeypatch.setattr(pythons.shutil, "which", programs.get)
-    assert pythons.interpreter("3.98") == str(kept)
-    assert pythons.interpreter("3.99") == ""
-    programs["uv"] = "/bin/uv"
-    assert pythons.interpreter("3.99") == "3.99"

@@ -30,7 +30,7 @@ PLANTED = {
 # A busy machine that stalls twice within some steps is told, rightly, but not what is looked for here.
 FACTS = """
 import json as _json
-_advice = {name: [one for one in before.advice if one.rule != "straggler_step"] for name, before, *_ in cases}
+_advice = {name: before.advice for name, before, *_ in cases}
 _first = {name: (f"{found[0].rule} {found[0].stage}".strip(), str(found[0].fix)) for name, found in _advice.items() if found}
 print(_json.dumps({"table": _json.loads(table.to_json(orient="index")), "first": _first}))
 """

@@ -13,8 +13,7 @@ import traitlets
 import tfprof_widgets as tfprof
 from tests.browser.full_run import OTHER, PLAIN
 from tests.builders import EPOCH_NS, Event, Nothing, Plane, Ref, U, event, line, plane, session, trace
-from tests.cluster import Cluster, host_name
-from tests.two_hosts import BARE, BARE_OP, FULL, write_two_hosts
+from tests.cluster import BARE, BARE_OP, FULL, Cluster, host_name, write_two_hosts
 from tfprof_widgets.analysis import Analysis, aggregate_ops, compute_events, compute_steps, op_occurrences
 from tfprof_widgets.errors import TfProfError, TraceError
 from tfprof_widgets.trace import Trace, merge_traces

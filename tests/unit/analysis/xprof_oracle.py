@@ -1,7 +1,4 @@
-"""What XProf says of a trace, and XProf's op stack with its quirks, so that a test can undo exactly those.
-
-XProf runs in its own process: it writes caches beside its input (which is therefore copied) and its imports warn.
-"""
+"""What XProf says of a trace, its op stack and its steps with their quirks, and our reading with those undone."""
 
 from __future__ import annotations
 
@@ -9,53 +6,38 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tfprof_widgets.analysis import COMPILATION, OpCategory, parse_op_names
-from tfprof_widgets.trace import Trace
+import numpy as np
+
+from tfprof_widgets.analysis import (
+    COMPILATION,
+    Analysis,
+    ComputeUnit,
+    OpCategory,
+    framework_op,
+    on_stream,
+    parse_op_names,
+)
+from tfprof_widgets.trace import Trace, UInt8
 
 _RUN = """
 import json, sys
 from xprof.convert import raw_to_tool_data
-jobs = json.load(open(sys.argv[1]))
+jobs, tools = json.load(open(sys.argv[1]))
 found = {}
-for name, (path, tools) in jobs.items():
+for name, paths in jobs.items():
     for tool in tools:
-        data, _ = raw_to_tool_data.xspace_to_tool_data([path], tool, {"use_saved_result": False})
+        data, _ = raw_to_tool_data.xspace_to_tool_data(paths, tool, {"use_saved_result": False})
         found.setdefault(name, {})[tool] = json.loads(data)
 json.dump(found, open(sys.argv[2], "w"))
 """
-
-
-def xprof(xplane: Path | bytes, *tools: str) -> dict[str, Any]:
-    """The JSON of each tool for a file or its bytes."""
-    return xprof_all({"": xplane}, *tools)[""]
-
-
-def xprof_all(xplanes: Mapping[str, Path | bytes], *tools: str) -> dict[str, dict[str, Any]]:
-    """The same for several files, in one process."""
-    with tempfile.TemporaryDirectory() as scratch:
-        jobs = {}
-        for number, (name, xplane) in enumerate(xplanes.items()):
-            copy = Path(scratch) / str(number) / "host.xplane.pb"
-            copy.parent.mkdir()
-            copy.write_bytes(xplane if isinstance(xplane, bytes) else xplane.read_bytes())
-            jobs[name] = (str(copy), tools)
-        order, result = Path(scratch) / "jobs.json", Path(scratch) / "result.json"
-        order.write_text(json.dumps(jobs))
-        command = [sys.executable, "-c", _RUN, str(order), str(result)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        if done.returncode:
-            raise RuntimeError(f"XProf failed with status {done.returncode}: {done.stderr[-2000:]}")
-        found: dict[str, dict[str, Any]] = json.loads(result.read_text())
-        return found
-
-
 _PREPROCESS = """
 import sys
 from xprof.convert import _pywrap_profiler_plugin
@@ -64,12 +46,41 @@ open(sys.argv[2], "wb").write(data)
 """
 
 
+def xprof(xplane: bytes, *tools: str) -> dict[str, Any]:
+    """The JSON of each tool for a file."""
+    return xprof_all({"": xplane}, *tools)[""]
+
+
+def xprof_all(xplanes: Mapping[str, bytes], *tools: str) -> dict[str, dict[str, Any]]:
+    """The same for several files, in one process."""
+    return xprof_of_runs({name: {"host": content} for name, content in xplanes.items()}, *tools)
+
+
+def xprof_of_runs(runs: Mapping[str, Mapping[str, bytes]], *tools: str) -> dict[str, dict[str, Any]]:
+    """The same for several runs, each of files by host."""
+    with tempfile.TemporaryDirectory() as scratch:
+        jobs: dict[str, list[str]] = {}
+        for number, (name, files) in enumerate(runs.items()):
+            folder = Path(scratch) / str(number)
+            folder.mkdir()
+            jobs[name] = [str(folder / f"{host}.xplane.pb") for host in files]
+            for path, content in zip(jobs[name], files.values(), strict=True):
+                Path(path).write_bytes(content)
+        found: dict[str, dict[str, Any]] = json.loads(_result_of(_RUN, json.dumps([jobs, tools]).encode()))
+        return found
+
+
 def preprocessed(xplane: bytes) -> bytes:
     """The file as XProf's tools see it: grouped, with derived lines."""
+    return _result_of(_PREPROCESS, xplane)
+
+
+def _result_of(program: str, content: bytes) -> bytes:
+    """What a program writes that is run with a file of this content."""
     with tempfile.TemporaryDirectory() as scratch:
-        source, result = Path(scratch) / "host.xplane.pb", Path(scratch) / "result.pb"
-        source.write_bytes(xplane)
-        command = [sys.executable, "-c", _PREPROCESS, str(source), str(result)]
+        source, result = Path(scratch) / "source.pb", Path(scratch) / "result"
+        source.write_bytes(content)
+        command = [sys.executable, "-c", program, str(source), str(result)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         if done.returncode:
             raise RuntimeError(f"XProf failed with status {done.returncode}: {done.stderr[-2000:]}")
@@ -212,3 +223,89 @@ def _charged(executions: list[tuple[int, int, str, str, bool]]) -> dict[str, int
             top = max(running, key=lambda n: (executions[n][0], -executions[n][1], n))
             charged[executions[top][2]] += until - time
     return charged
+
+
+TENSOR_CORE_KERNELS = (
+    *("16816", "c1688", "conv1x1", "conv2d_c1_k1", "dgrad_1x1_stride_2x2", "direct_group", "first_layer_wgrad_kernel"),
+    *("h1688", "h884", "hmma", "i16832", "i8816", "s884", "s1688", "xmma_gemm", "xmma_implicit_gemm"),
+    *("xmma_sparse_conv", "xmma_sparse_gemm", "xmma_warp_specialized_implicit_gemm"),
+)
+_UNIT = {
+    (False, False): ComputeUnit.VECTOR_32,
+    (False, True): ComputeUnit.VECTOR_16,
+    (True, False): ComputeUnit.TENSOR_TF32,
+    (True, True): ComputeUnit.TENSOR_16,
+}
+
+
+def xprof_units(trace: Trace) -> UInt8:
+    """For each event of a device the unit that XProf's words mean: fills of memory compute, too."""
+    units = np.full(trace.n_events, ComputeUnit.UNKNOWN, np.uint8)
+    shape = trace.string_stat("shape")
+    for event in np.flatnonzero(on_stream(trace)).tolist():
+        name, text = trace.strings[trace.name_id[event]], trace.strings[shape[event]] if shape[event] >= 0 else ""
+        is_nvidia = trace.planes[trace.plane_id[event]].stats.get("device_vendor", "Nvidia") == "Nvidia"
+        uses = is_nvidia and any(word in name for word in TENSOR_CORE_KERNELS)
+        units[event] = _UNIT[uses, any(word in (text or name) for word in ("half", "fp16"))]
+    return units
+
+
+def as_xprof(trace: Trace) -> Analysis:
+    """Our reading of a trace with XProf's units."""
+    results = Analysis(trace)
+    results.__dict__["kernel_units"] = xprof_units(trace)
+    return results
+
+
+def ops_of_roots(results: Analysis) -> tuple[str, ...]:
+    """The framework op of each unit, of an HLO op the one that its own instruction names: of a fusion that of its root."""
+    ops = results.occurrences
+    named = [ops.hlo.modules.op_name[row] if row >= 0 else "" for row in ops.hlo.instruction.tolist()]
+    return (*ops.name[: ops.n_ops], *(framework_op(name, "")[0] if name else "" for name in named))
+
+
+def charged_to_roots(results: Analysis) -> Analysis:
+    """The results with each kernel under the one op that `ops_of_roots` names."""
+    names = ops_of_roots(results)
+    results.__dict__["op_shares"] = replace(
+        results.op_shares, name=names, type=names, dominant=np.arange(len(names), dtype=np.int32)
+    )
+    return results
+
+
+def device_executions(results: Analysis) -> int:
+    """Executions of the ops of devices: of the HLO ops of one root the most frequent one counts, in XProf as here."""
+    names, most = ops_of_roots(results), Counter[str]()
+    totals = results.host_sums.on_all_hosts()
+    for unit, count in zip(totals.unit.tolist(), totals.count.tolist(), strict=True):
+        if results.units.is_device[unit]:
+            name = names[unit] or results.units.name[unit]
+            most[name] = max(most[name], count)
+    return most.total()
+
+
+Span = tuple[int, int, int]
+"""Start, end, priority."""
+
+
+def pieces(spans: Iterable[Span]) -> list[Span]:
+    """Non-overlapping pieces; at every instant the highest priority that is present, 0 where none is."""
+    boundaries: list[tuple[int, int, int]] = []
+    for start, end, priority in spans:
+        boundaries += [(start, 1, priority), (end, 0, priority)]
+    boundaries.sort(key=lambda boundary: (boundary[0], boundary[1], -boundary[2]))
+    present: Counter[int] = Counter()
+    result = []
+    for (time, begins, priority), (until, _, _) in pairwise(boundaries):
+        present[priority] += 1 if begins else -1
+        result.append((time, until, max((p for p, count in present.items() if count > 0), default=0)))
+    return result
+
+
+def time_by_priority(spans: Iterable[Span], start: int, end: int) -> Counter[int]:
+    """How long each priority rules within a step; 0 is what is left."""
+    total: Counter[int] = Counter()
+    for low, high, priority in pieces(spans):
+        total[priority] += max(min(high, end) - max(low, start), 0)
+    total[0] += end - start - sum(total.values())
+    return total

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import base64
-import html.parser
 import json
 import re
 import signal
 import zlib
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from nbconvert.filters.strings import clean_html
 import tfprof_widgets as tfprof
 from tests.browser.full_run import HOSTILE, PLAIN, write_run
 from tests.builders import event, line, plane, space
+from tests.html_reader import Seen
 from tests.unit.export.test_report import EVIL
 from tfprof_widgets.analysis import CATEGORY_LABELS, STEP_CATEGORIES, number
 from tfprof_widgets.errors import TfProfError
@@ -29,37 +28,9 @@ KEPT = {"div", "span", "strong", "code", "table", "tr", "td"}
 """By nbconvert, as by JupyterLab."""
 
 
-class Seen(HTMLParser):
-    """What a browser sees: elements, their styles, cells by row, all text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.rows: list[list[str]] = []
-        self.text = ""
-        self._is_in_cell = False
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag == "tr":
-            self.rows.append([])
-        elif tag == "td":
-            self.rows[-1].append("")
-            self._is_in_cell = True
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-        if self._is_in_cell:
-            self.rows[-1][-1] += data
-
-    def handle_endtag(self, tag: str) -> None:
-        self._is_in_cell &= tag != "td"
-
-    @property
-    def widths(self) -> list[str]:
-        styles = [str(attrs.get("style")) for tag, attrs in self.tags if tag == "div"]
-        return [style.split(";")[0].removeprefix("width:") for style in styles if "background-color:" in style]
+def widths(seen: Seen) -> list[str]:
+    styles = [str(attrs.get("style")) for tag, attrs in seen.tags if tag == "div"]
+    return [style.split(";")[0].removeprefix("width:") for style in styles if "background-color:" in style]
 
 
 def html_of(prof: tfprof.Profile) -> str:
@@ -82,7 +53,7 @@ def test_it_tells_the_verdict_what_a_step_is_made_of_and_the_top_of_the_tables(p
         for row in made_of.to_dict("records")
     ]
     assert [row[:3] for row in seen.rows if row[0].startswith("■")] == expected
-    assert seen.widths == [f"{ratio:.2%}" for ratio in made_of["ratio"]]
+    assert widths(seen) == [f"{ratio:.2%}" for ratio in made_of["ratio"]]
     assert (f"({min(3, len(prof.advice))} of {len(prof.advice)}; all: prof.advice)" in seen.text) == bool(prof.advice)
     step_ops = prof.run.results.step_ops
     for source, frame in (("ops", step_ops), ("kernels", prof.kernels)):
@@ -133,7 +104,7 @@ def test_without_steps_there_is_no_bar(tmp_path: Path) -> None:
     (tmp_path / "h.xplane.pb").write_bytes(space(plane("/host:CPU", line("main", event("x:MatMul", 0, 1)))))
     seen = Seen(html_of(tfprof.load(tmp_path)))
     assert "No steps found" in seen.text
-    assert seen.widths == []
+    assert widths(seen) == []
     assert ["x", "host"] in [row[:2] for row in seen.rows]
 
 
@@ -195,25 +166,6 @@ def test_what_stands_for_a_view_holds_its_page_and_shows_none_of_it_where_html_i
 HOSTILE_TEXTS = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!-- x", "]]>", "\u2028'\"\\"]
 
 
-class Elements(html.parser.HTMLParser):
-    """Collects what a browser would see as elements, and the text of each script."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.scripts: list[str] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag == "script":
-            self.scripts.append("")
-
-    def handle_data(self, data: str) -> None:
-        if self.tags and self.tags[-1][0] == "script" and self.scripts:
-            self.scripts[-1] += data
-
-
 @pytest.fixture(scope="module")
 def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("hostile")
@@ -225,7 +177,7 @@ def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_names_of_a_trace_add_no_element_to_the_page(hostile_page: str) -> None:
-    elements = Elements(hostile_page)
+    elements = Seen(hostile_page)
     assert "img" not in [tag for tag, _ in elements.tags]
     types = [attrs["type"] for tag, attrs in elements.tags if tag == "script"]
     kinds = ("application/vnd.jupyter.widget-view+json", "application/vnd.jupyter.widget-state+json", "module")
@@ -233,13 +185,13 @@ def test_names_of_a_trace_add_no_element_to_the_page(hostile_page: str) -> None:
 
 
 def test_the_page_names_no_address_to_fetch_from(hostile_page: str) -> None:
-    for tag, attrs in Elements(hostile_page).tags:
+    for tag, attrs in Seen(hostile_page).tags:
         assert "src" not in attrs, tag
         assert tag != "link"
 
 
 def test_the_state_survives_the_escaping(hostile_page: str) -> None:
-    view, state, _ = Elements(hostile_page).scripts
+    view, state, _ = Seen(hostile_page).scripts
     models = {name: model["state"] for name, model in json.loads(state)["state"].items()}
     assert models[json.loads(view)["model_id"]]["builder"] == "dashboard"
     builders = {model.get("builder") for model in models.values()}
@@ -247,11 +199,11 @@ def test_the_state_survives_the_escaping(hostile_page: str) -> None:
 
 
 def test_the_page_holds_the_code_of_its_views_once_and_may_run_nothing_else(hostile_page: str) -> None:
-    _, state, _ = Elements(hostile_page).scripts
+    _, state, _ = Seen(hostile_page).scripts
     models = [model["state"] for model in json.loads(state)["state"].values()]
     assert len([model for model in models if model.get("name") == "tfprof_widgets"]) == 1
     assert not [model for model in models if "_esm" in model or model.get("_css")]
-    (policy,) = (str(a["content"]) for _, a in Elements(hostile_page).tags if a.get("http-equiv"))
+    (policy,) = (str(a["content"]) for _, a in Seen(hostile_page).tags if a.get("http-equiv"))
     assert "default-src 'none'" in policy
     assert "unsafe-eval" not in policy
 

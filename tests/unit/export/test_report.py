@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import closing
 from copy import copy
 from dataclasses import asdict, replace
-from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -21,6 +20,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.browser.full_run import HOSTILE, PLAIN, Words, write_run
 from tests.builders import event, line, plane, space
+from tests.html_reader import Seen
 from tests.unit.analysis.watched.drawn_steps import steps
 from tests.unit.export.first_profiler_run import first_profiler_run
 from tfprof_widgets.analysis import RULES, STAGES, Analysis, Anomaly, Fix, Highlight, advise, outcome_of
@@ -77,50 +77,18 @@ EVIL = (
 )
 
 
-class Outline(HTMLParser):
-    """Counts the tags of rendered Markdown and collects its text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.text = ""
-        self.outside_code = [""]
-        """The texts that MathJax looks for formulas in."""
-        self._depth = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self._depth += tag == "code"
-        self.outside_code.append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._depth -= tag == "code"
-        self.outside_code.append("")
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-        if not self._depth:
-            self.outside_code[-1] += data
-
-
-def with_mistune(text: str) -> Outline:
+def with_mistune(text: str) -> Seen:
     mistune = pytest.importorskip("mistune")
-    return outline(mistune.create_markdown(escape=False, plugins=["table", "url", "strikethrough"])(text))
+    return Seen(mistune.create_markdown(escape=False, plugins=["table", "url", "strikethrough"])(text))
 
 
-def with_markdown_it(text: str) -> Outline:
+def with_markdown_it(text: str) -> Seen:
     markdown_it = pytest.importorskip("markdown_it")
-    return outline(markdown_it.MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(text))
-
-
-def outline(page: str) -> Outline:
-    found = Outline()
-    found.feed(page)
-    return found
+    return Seen(markdown_it.MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(text))
 
 
 READERS = pytest.mark.parametrize("rendered", [with_mistune, with_markdown_it])
-Rendered = Callable[[str], Outline]
+Rendered = Callable[[str], Seen]
 
 
 def report(directory: Path, *lines: bytes) -> str:
@@ -132,16 +100,16 @@ def report(directory: Path, *lines: bytes) -> str:
 @pytest.mark.parametrize("text", EVIL)
 def test_a_name_stays_one_cell_of_text(text: str, rendered: Rendered) -> None:
     found = rendered(table(["name", "time (ms)"], [[code(text), "1"], [sentence(text, 90), "2"]]))
-    assert set(found.tags) <= {"table", "thead", "tbody", "tr", "th", "td", "code"}
-    assert (found.tags.count("tr"), found.tags.count("td")) == (3, 4)
+    assert set(found.names) <= {"table", "thead", "tbody", "tr", "th", "td", "code"}
+    assert (found.names.count("tr"), found.names.count("td")) == (3, 4)
 
 
 @READERS
 @pytest.mark.parametrize("text", EVIL)
 def test_prose_stays_a_paragraph(text: str, rendered: Rendered) -> None:
     found = rendered(f"Before.\n\n{sentence(text)}\n\n- {sentence(text)}\n\nAfter.")
-    assert set(found.tags) <= {"p", "code", "ul", "li"}
-    assert found.tags.count("ul") == found.tags.count("li") == 1
+    assert set(found.names) <= {"p", "code", "ul", "li"}
+    assert found.names.count("ul") == found.names.count("li") == 1
     assert found.text.strip().endswith("After.")
 
 
@@ -156,7 +124,7 @@ def test_no_text_begins_a_formula(text: str, rendered: Rendered) -> None:
 @pytest.mark.parametrize("text", EVIL)
 def test_nothing_closes_a_block_of_code(text: str, rendered: Rendered) -> None:
     found = rendered(f"{fence(f'x = 1  # {text}')}\n\nAfter.")
-    assert found.tags == ["pre", "code", "p"]
+    assert found.names == ["pre", "code", "p"]
     assert found.text.strip().endswith("After.")
 
 
@@ -185,9 +153,9 @@ def test_a_trace_of_hostile_names_keeps_the_outline_of_a_plain_one(tmp_path: Pat
     known = replace(PLAIN, allocator="bfc")  # of a GPU's, as its name tells, advice would say more
     plain = rendered(tfprof.load(write_run(tmp_path / "plain", known)).report())
     hostile = rendered(tfprof.load(write_run(tmp_path / "hostile", HOSTILE)).report())
-    assert not set(hostile.tags) - set(plain.tags)
+    assert not set(hostile.names) - set(plain.names)
     kept = {"h1", "h2", "pre", "table"}
-    assert [tag for tag in hostile.tags if tag in kept] == [tag for tag in plain.tags if tag in kept]
+    assert [tag for tag in hostile.names if tag in kept] == [tag for tag in plain.names if tag in kept]
 
 
 def many_pieces(text: str, n: int) -> tuple[Any, ...]:
@@ -353,11 +321,11 @@ def test_a_real_training_is_told_from_its_own_file_and_from_a_chrome_trace(
 
 def test_advice_of_low_severity_is_not_announced_as_the_first_to_change() -> None:
     results = Analysis(read_xspace(space(plane("/host:CPU", line("main", event("x:MatMul", 0, 1))))))
-    one = advise("memory_headroom", "It has room.", evidence={}, fix=Fix("Try it."), selection=Highlight())
+    one = advise("memory_fragmentation", "It is in pieces.", evidence={}, fix=Fix("Try it."), selection=Highlight())
     results.__dict__["advice"] = (one,)
     told = render_report(Subject(results=results))
     assert "**First to change:** nothing that would win much" in told
-    assert "### 1. A larger batch fits (`memory_headroom`): severity low, no speed-up" in told
+    assert "### 1. Allocate memory asynchronously (`memory_fragmentation`): severity low, no speed-up" in told
 
 
 def test_an_h100_report_tells_precision_and_what_each_kernel_computes_on(capture_of: Callable[[str], Path]) -> None:

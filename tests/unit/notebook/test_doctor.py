@@ -7,15 +7,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterable
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from IPython.core.error import UsageError
 
 import tfprof_widgets as tfprof
+from tests.html_reader import Seen
 from tfprof_widgets.capture import Check, all_checks, needed_packages, ok, unknown, warning
-from tfprof_widgets.notebook import DoctorReport, magics
+from tfprof_widgets.notebook import DoctorReport
 
 REPORT = DoctorReport(
     (
@@ -27,25 +26,6 @@ REPORT = DoctorReport(
 NAMES = ["python", *needed_packages(), "keras_backend"]
 NAMES += ["gpu", "cupti", "gpu_privileges", "gpu_sampling", "cuda_graphs", "profiler_session", "cpu_memory"]
 NAMES += ["disk", "cpu_sampling", "front_end", "page_widgets"]
-
-
-class Cells(HTMLParser):
-    """The text of each cell of a table, and every tag."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.cells: list[str] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.tags.add(tag)
-        if tag in ("td", "th"):
-            self.cells.append("")
-
-    def handle_data(self, data: str) -> None:
-        if self.cells and data.strip():
-            self.cells[-1] += data
 
 
 def test_a_report_is_one_line() -> None:
@@ -80,10 +60,13 @@ def test_the_frame_has_a_row_a_check() -> None:
 def test_html_shows_the_same_and_nothing_in_it_is_markup() -> None:
     bundle = REPORT._repr_mimebundle_(include=None, exclude=None)
     assert bundle["text/plain"] == str(REPORT)
-    page = Cells(bundle["text/html"])
-    assert page.tags == {"style", "table", "thead", "tbody", "tr", "th", "td", "code"}
+    page = Seen(bundle["text/html"])
+    assert set(page.names) == {"style", "table", "thead", "tbody", "tr", "th", "td", "code"}
     rows = [[check.name, check.status, check.value, check.remedy] for check in REPORT.checks]
-    assert page.cells == [*REPORT.frame.columns, *(text for row in rows for text in row)]
+    assert [cell for row in page.rows for cell in row] == [
+        *REPORT.frame.columns,
+        *(text for row in rows for text in row),
+    ]
     assert html.escape("<script>") in bundle["text/html"]
 
 
@@ -143,24 +126,3 @@ def test_a_tensorflow_that_is_not_the_real_one_does_no_harm(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "tensorflow", Hostile())
     report = tfprof.doctor()
     assert {"python", "disk", "front_end"} <= {check.name for check in report.checks}
-
-
-def test_the_check_of_the_magic_runs_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[object] = []
-    monkeypatch.setattr(magics, "display", shown.append)
-    magics.check(runs_code=False)
-    assert isinstance(shown[0], DoctorReport)
-    with pytest.raises(UsageError, match="line of its own"):
-        magics.check(runs_code=True)
-
-
-@pytest.mark.parametrize(
-    ("cell", "turned"),
-    [
-        (["%%tfprofile --check\n"], ["%tfprofile --check\n"]),
-        (["%%tfprofile --check\n", " \n"], ["%tfprofile --check\n"]),
-        (["%%tfprofile --check\n", "x = 1\n"], ["%%tfprofile --check\n", "x = 1\n"]),
-    ],
-)
-def test_check_works_without_a_body(cell: list[str], turned: list[str]) -> None:
-    assert magics.lone_help(cell) == turned

@@ -13,7 +13,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.builders import EPOCH_NS, event, line, plane, session, space
-from tests.unit.formats.test_drawn_runs import WORKER, drawn
+from tests.unit.formats.test_first_profiler import WORKER, drawn
 from tfprof_widgets.errors import EmptyTraceError, TraceError
 from tfprof_widgets.read import (
     MOST_WHOLE,

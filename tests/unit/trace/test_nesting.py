@@ -15,29 +15,6 @@ def nest_rows(*rows: tuple[int, int], scale: int = 1) -> Nesting:
     return nest(np.zeros(len(table), np.int32), table[:, 0], table[:, 1] - table[:, 0])
 
 
-def test_no_events_nest_to_nothing() -> None:
-    assert nest_rows().depth.tolist() == []
-
-
-def test_a_child_that_ends_with_its_parent_is_a_child() -> None:
-    nesting = nest_rows((0, 10), (4, 10), (4, 6))
-    assert nesting.depth.tolist() == [0, 1, 2]
-    assert nesting.parent.tolist() == [-1, 0, 1]
-    assert nesting.self_ps.tolist() == [4, 4, 2]
-
-
-def test_an_event_that_starts_where_another_ends_is_its_sibling() -> None:
-    nesting = nest_rows((0, 10), (0, 5), (5, 10), (10, 12))
-    assert nesting.depth.tolist() == [0, 1, 1, 0]
-    assert nesting.self_ps.tolist() == [0, 5, 5, 2]
-
-
-def test_of_two_equal_events_the_first_row_is_the_parent() -> None:
-    nesting = nest_rows((3, 9), (3, 9))
-    assert nesting.parent.tolist() == [-1, 0]
-    assert nesting.self_ps.tolist() == [0, 6]
-
-
 def test_events_without_duration_have_no_children_and_lie_in_what_surrounds_them() -> None:
     nesting = nest_rows((0, 10), (5, 7), (5, 5), (5, 5), (7, 7), (10, 10))
     assert nesting.parent.tolist() == [-1, 0, 1, 1, 0, -1]

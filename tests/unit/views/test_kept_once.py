@@ -13,7 +13,7 @@ import ipywidgets
 import numpy as np
 import pytest
 
-from tests.builders import event, line, plane, space
+from tests.builders import write_steps
 from tests.fake_shell import FakeShell
 from tests.packs import is_here, unpack
 from tests.unit.views.repeated import repeated
@@ -65,10 +65,7 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture
 def prof(tmp_path_factory: pytest.TempPathFactory) -> Profile:
-    folder = tmp_path_factory.mktemp("run")
-    steps = [event("train", 10 * i, 9, _r=1, step_num=i) for i in range(9)]
-    (folder / "host.xplane.pb").write_bytes(space(plane("/host:CPU", line("main", *steps))))
-    return load(folder)
+    return load(write_steps(tmp_path_factory.mktemp("run")))
 
 
 def state_of(model: KeptOnce, saved: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -27,12 +27,10 @@ from ..card import (
     step_highlight,
 )
 from ..common import amount, number, percent, plural, size
-from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS, kinds_of
 from .facts import OP_OVERHEAD_MS, StepPart
-from .input_rules import works_ahead
 from .python_work import CALL_MS, MIN_CALLS, ONE_BATCH, CodeLine, top_line
-from .run import FIXED, QUICK, Run, fewer_calls
+from .run import FIXED, Run, recurs
 
 if TYPE_CHECKING:
     from ...trace.arrays import Float64, Int64
@@ -174,7 +172,7 @@ def _one_graph(run: Run, cause: TraceCause, name: str) -> Fix:
 @rule(
     "Put the step into a tf.function",
     claims=HOST,
-    explains=("few_blocks", "idle_border", "launch_bound", "memory_headroom", "small_batch", "unfused_optimizer"),
+    explains=("few_blocks", "idle_border", "launch_bound", "small_batch", "unfused_optimizer"),
     least=MEDIUM_GAIN,
 )
 def eager_hot_loop(run: Run) -> Iterator[Advice]:
@@ -221,41 +219,25 @@ def _as_graph(*, in_fit: bool, has_function: bool, line: CodeLine | None) -> Fix
     return Fix(f"Put @tf.function on {line.where if line else 'the function of a step'}. {PYTHON_STAYS}")
 
 
-@rule("Trace and compile less", level=GENERAL, claims=COMPILING, explains=("small_batch",))
+@rule("Trace and compile less", level=GENERAL, claims=COMPILING, explains=("small_batch",), least=MEDIUM_GAIN)
 def compilation(run: Run) -> Iterator[Advice]:
-    """Functions were traced or compiled during the capture, but not again and again; gain: its share of the averaged steps, 0 for
-    what happens once, as a long training loses nothing to it."""
-    steps, all_steps = run.steps, run.results.steps.frame
-    if not len(all_steps):
+    """Functions are traced or compiled in many steps, or made anew for each loop; gain: its share of these. Of what happens once
+    a long training loses nothing."""
+    frame = run.results.steps.frame
+    told = _made_anew(run) or _again(run.with_compiling) if len(run.steps) >= MIN_STEPS else None
+    if told is None:
         return
-    inside_ms, within_ms = _tracing_own_ms(run.with_compiling)
-    once_ms = float(all_steps["compile_ms"].sum()) - within_ms
-    gain = _tracing_own_ms(run)[0] / float(steps.time_ms.sum()) if len(steps) else 0.0
-    share = (inside_ms + once_ms) / float(all_steps["step_time_ms"].sum())
-    if share < MEDIUM_GAIN:
-        return
-    at = int(all_steps["compile_ms"].to_numpy().argmax())
-    is_compiling = all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]
-    title, fix, gain_ratio = _made_anew(run) or _again(run.with_compiling) or _compiled_once(run, at, gain, share)
+    title, fix, gain = told
     yield run.advise(
         title,
         None,
         fix,
-        step_highlight(all_steps, at, view="step_chart"),
-        gain=gain_ratio,
-        compile_ms=inside_ms + once_ms,
-        compile_ratio=share,
-        n_compiling_steps=int(is_compiling.sum()),
-        step_time_ms=steps.median_ms,
+        step_highlight(frame, int(frame["compile_ms"].to_numpy().argmax()), view="step_chart"),
+        gain=gain,
+        compile_ms=float(frame["compile_ms"].sum()),
+        n_compiling_steps=int((frame["compile_ms"] > 0.01 * frame["step_time_ms"]).sum()),
+        step_time_ms=run.steps.median_ms,
     )
-
-
-def _tracing_own_ms(run: Run) -> tuple[float, float]:
-    """How long the steps trace and compile themselves, and with the functions of the user's that some of them call."""
-    if not len(run.steps):
-        return 0.0, 0.0
-    compile_ms = run.steps.wait_ms("compile")
-    return float(compile_ms[run.called_ms == 0].sum()), float(compile_ms.sum())
 
 
 def _again(run: Run) -> tuple[str, Fix, float] | None:
@@ -265,7 +247,8 @@ def _again(run: Run) -> tuple[str, Fix, float] | None:
     again = np.flatnonzero(steps.wait_ms("compile") > 0.01 * steps.time_ms)
     n_later = np.count_nonzero(again >= len(steps) / 2)
     of_xla = run.compiles_functions and len(again) >= MIN_TRACES and n_later and not len(run.traced.event)
-    part = steps.part("compile", _tracing_own_ms(run)[0] / max(len(steps), 1))
+    # What functions of the user's trace that some steps call is theirs.
+    part = steps.part("compile", float(np.where(run.called_ms == 0, steps.wait_ms("compile"), 0.0).mean()))
     if not of_xla and (n_later <= len(steps) / 4 or part.ratio < MEDIUM_GAIN):
         return None
     told, fix = f"{len(again)} of {plural(len(steps), 'step')}", _NOTHING_ANEW
@@ -307,32 +290,16 @@ def _made_anew(run: Run) -> tuple[str, Fix, float] | None:
     )
 
 
-def _compiled_once(run: Run, at: int, gain: float, share: float) -> tuple[str, Fix, float]:
-    """Most of it is over after the first steps."""
-    frame = run.results.steps.frame
-    row, n_steps = frame.iloc[at], int((frame["compile_ms"] > 0.01 * frame["step_time_ms"]).sum())
-    return (
-        f"Tracing and compiling take {number(float(row['compile_ms']))} of the {number(float(row['step_time_ms']))} ms of "
-        f"step {at}, in {n_steps} of {plural(len(frame), 'step')}: {percent(share)} of the time of all steps.",
-        Fix(
-            "Run two steps before the capture begins: it then holds what later steps take, without tracing and compiling."
-        ),
-        gain if len(run.steps) >= MIN_STEPS else 0.0,  # of fewer nobody can tell whether the next ones do so, too
-    )
-
-
 MANY_FUNCTIONS = 4
 """A training step is one function, or two or three, as of a generator and what judges it; of more one can be made."""
 OUTSIDE = 0.15
-"""Of a step at least so much lies outside of graphs where calling them is what it takes."""
-FEW_SAMPLES = 8
-"""A batch of at most so many is small by itself, whatever calls it."""
+"""Of a step at least so much lies outside of graphs where fewer calls of them are worth a word."""
 
 
 @rule(
     "Make tensors of arrays once",
     claims=("dispatch", "copy_to_device", "host_compute"),
-    explains=("small_batch", "step_overhead"),
+    explains=("small_batch",),
 )
 def argument_conversion(run: Run) -> Iterator[Advice]:
     """Large NumPy arrays are copied into tensors in each step; gain: the share of the step time in which Python does it."""
@@ -364,6 +331,7 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
 
 @rule(
     "Call these ops in a tf.function",
+    level=GENERAL,
     claims=("dispatch", "kernel_launch", "host_compute"),
     explains=("small_batch",),
     least=MEDIUM_GAIN,
@@ -395,40 +363,36 @@ def eager_ops(run: Run) -> Iterator[Advice]:
 
 
 @rule(
-    "Run several steps in one call",
+    "Make one function of the step",
     level=GENERAL,
     claims=("dispatch", "kernel_launch", "sync"),
     explains=("small_batch",),
+    needs=recurs,
 )
-def step_overhead(run: Run) -> Iterator[Advice]:
-    """A step's Python, call and runtime take longer than its few ops; gain: all but running ops, waiting for data and tracing."""
-    calls = run.calls
-    is_many = calls.n_functions >= MANY_FUNCTIONS
-    if not calls.n_functions or not _is_mostly_calls(run) or (has_tiny_batch(run) and not is_many):
+def many_functions(run: Run) -> Iterator[Advice]:
+    """A step calls many functions that compute little each; gain: what lies outside of their ops' runs, but for waiting and
+    tracing."""
+    work, calls = run.work, run.calls
+    if run.steps.has_device or run.eager.is_hot or calls.n_functions < MANY_FUNCTIONS or not work.is_told:
         return
-    python, claim = run.free("python", "step_overhead", run.ran(least_ms=OP_OVERHEAD_MS), is_outside=True)
-    line = _line_in(run, calls.functions) if is_many else None
-    called = f"{amount(calls.n_functions)} functions{f' ({line.place})' if line else ''}" if is_many else "its function"
+    python, claim = run.free("python", "many_functions", run.ran(least_ms=OP_OVERHEAD_MS), is_outside=True)
+    if python.ratio < FIXED:
+        return
+    line, op_ms = _line_in(run, calls.functions), float(work.ms[work.is_model | work.is_optimizer].sum())
     yield run.advise(
-        f"Python around a step{of_batches(run)}, calling {called} and the runtime around ops take {python}, the same for "
-        f"any step: its {run.work.n_ops:,.0f} ops compute for {number(_op_ms(run))} ms.",
+        f"Calling {amount(calls.n_functions)} functions{f' ({line.place})' if line else ''} a step, and the runtime around ops, "
+        f"take {python}: their {work.n_ops:,.0f} ops compute for {number(op_ms)} ms.",
         python,
-        _one_function(line) if is_many else fewer_calls(run),
+        Fix(
+            f"Put @tf.function around the whole step{f', {line.where}' if line else ''}: the functions that it calls "
+            f"become part of its graph. {PYTHON_STAYS}"
+        ),
         view="source_view" if line else "timeline",
-        headline="Make one function of the step" if is_many else "",
         claim=claim,
         functions_per_step=calls.n_functions,
-        function_ms=float(np.median(calls.function_ms)),
-        op_ms=_op_ms(run),
-        ops_per_step=run.work.n_ops,
+        op_ms=op_ms,
+        ops_per_step=work.n_ops,
         **(line.evidence if line else {}),
-    )
-
-
-def _one_function(line: CodeLine | None) -> Fix:
-    return Fix(
-        f"Put @tf.function around the whole step{f', {line.where}' if line else ''}: the functions that it calls "
-        f"become part of its graph. {PYTHON_STAYS}"
     )
 
 
@@ -436,31 +400,6 @@ def of_batches(run: Run) -> str:
     """What a step is, where a call takes several batches."""
     n_batches = int(np.median(run.steps.waits["n_batches"]))
     return f" of {n_batches:,} batches" if n_batches > 1 else ""
-
-
-def has_tiny_batch(run: Run) -> bool:
-    """Whether a batch is known to hold a few samples."""
-    return (batch_size_of(run.facts, 0) or FEW_SAMPLES + 1) <= FEW_SAMPLES
-
-
-def _is_mostly_calls(run: Run) -> bool:
-    """Whether running ops is the smaller part of a step without a device, and no other rule owns Python's time."""
-    steps = run.steps
-    if len(steps) < MIN_STEPS or steps.has_device or not run.work.is_told or run.gap.is_long or run.other_thread:
-        return False
-    if run.eager.calls_per_step >= MIN_CALLS or (run.wait.sets_the_pace and works_ahead(run)):
-        return False
-    own_ms = steps.time_ms - _owned_ms(run)
-    least_ms = _running_ms(run) + FIXED * steps.mean_ms
-    # Of a busy machine the quick steps tell: in others, ops and Python alike wait to run.
-    is_little = _running_ms(run) <= FIXED * float(np.quantile(own_ms, QUICK))
-    is_outside = float(np.median(outside_ms(run))) >= OUTSIDE * _eager_own_ms(run)
-    return is_little and is_outside and _eager_own_ms(run) >= least_ms
-
-
-def _eager_own_ms(run: Run) -> float:
-    """Of a usual step what is neither waiting for data, tracing, compiling nor converting."""
-    return run.steps.usual_ms(_owned_ms(run))
 
 
 def outside_ms(run: Run) -> Float64:
@@ -476,17 +415,6 @@ def _owned_ms(run: Run) -> Float64:
     steps = run.steps
     owned: Float64 = steps.category_ms("input") + steps.wait_ms("compile") + run.calls.converted_ms
     return owned
-
-
-def _op_ms(run: Run) -> float:
-    return float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum())
-
-
-def _running_ms(run: Run) -> float:
-    """What running the ops of a usual step takes: each at least what the runtime needs for any."""
-    work = run.work
-    counted = work.is_model | work.is_optimizer
-    return float((np.maximum(work.median_ms, OP_OVERHEAD_MS) * work.per_step)[counted].sum())
 
 
 def _line_in(run: Run, events: Int64) -> CodeLine | None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...trace.arrays import Bool, Float64, Int64
-from ..card import Advice, Claim, Fix, noted_place, place_of
+from ..card import IDLE, Advice, Claim, Fix, noted_place, place_of
 from ..common import PS_PER_MS
 from ..layers.scopes import VENDOR
 from ..steps.owners import CATEGORIES
@@ -108,11 +108,12 @@ class Computing:
 
     @cached_property
     def _waits(self) -> tuple[Int64, Int64]:
-        """Of each stretch in which a device idles between two of its ops the one before it, and its row."""
+        """Of each stretch in which a device idles, or no op runs on a host without one, the op before it, and its row."""
         rows, steps = self.run.facts.attribution, self.run.steps
         is_run = np.zeros(len(rows), np.bool_)
         is_run[self.rows] = self.op >= 0
-        own = np.flatnonzero((is_run | rows.is_wait) & np.isin(rows.step, steps.row))
+        of_host = np.isin(rows.category, [CATEGORIES.index(one) for one in IDLE]) & (not steps.device_computes)
+        own = np.flatnonzero((is_run | rows.is_wait | of_host) & np.isin(rows.step, steps.row))
         own = own[np.lexsort((rows.start_ps[own], rows.step[own]))]
         ran = is_run[own]
         last = np.maximum.accumulate(np.where(ran, np.arange(len(own)), -1)) if len(own) else own
@@ -124,6 +125,14 @@ class Computing:
         before, wait = self._waits
         own = np.append(ops, False)
         found: Int64 = wait[own[before] & own[self.run.facts.attribution.op[wait]]]
+        return found
+
+    def behind(self, ops: Bool) -> Int64:
+        """The rows in which nothing runs right behind some ops, before others of the step."""
+        (before, wait), rows = self._waits, self.run.facts.attribution
+        last = np.zeros(self.run.steps.n_all, np.int64)
+        np.maximum.at(last, rows.step[self.rows], rows.start_ps[self.rows])
+        found: Int64 = wait[np.append(ops, False)[before] & (rows.start_ps[wait] < last[rows.step[wait]])]
         return found
 
     def places(self, ops: Bool) -> Iterator[tuple[str, Bool]]:

@@ -14,6 +14,7 @@ from ...trace.arrays import Bool
 from ...trace.source_map import SourceMap
 from ..card import (
     ANY_STEP,
+    CAUSE,
     COMPUTE,
     MEDIUM_GAIN,
     RARELY,
@@ -35,23 +36,11 @@ from .computing import SpentOps, op_line
 from .facts import OP_OVERHEAD_MS
 from .input_rules import works_ahead
 from .python import python_makes_batches
-from .python_work import MOST_OF_STALL, CodeLine, top_line
+from .python_work import CodeLine, top_line
 from .run import FIXED, QUICK, Run, copy_events, event_names, fewer_calls, has_graph, larger_batch, several_in_one_call
 
 if TYPE_CHECKING:
     from ..facts import Facts
-
-
-STRAGGLER = 3.0
-"""Medians from which on a step is a straggler: the bound from which a first step is left out of averages, too."""
-MIN_STRAGGLERS = 2
-"""A single slow step may be anything that the machine did; nobody can tell how often it comes again."""
-MIN_EXCESS_MS = 50.0
-"""A thread that loses its core waits for time slices of 3 to 10 ms each: 20 to 40 ms say nothing of this program."""
-MIN_DEVIATIONS = 8.0
-"""Median absolute deviations above the median: on a busy machine all steps differ, and a long one is no exception."""
-MOST_STRAGGLERS = 0.25
-"""Where more steps than this are slow, there are two kinds of steps rather than stragglers."""
 
 
 @rule(
@@ -132,56 +121,6 @@ def _reads_for_others(run: Run) -> bool:
     return not run.saves.op_types and any(one.ms[saving].any() and not one.line.writes for one in run.called_at_all)
 
 
-@rule("Find what happened in the slow steps", is_chance=True)
-def straggler_step(run: Run) -> Iterator[Advice]:
-    """Some steps take several times as long as others, and no other rule says why; gain: what the usual one of them takes beyond
-    the median; `ranked` puts it behind what every step has."""
-    steps = run.steps
-    if len(steps) < 4 * MIN_STRAGGLERS:
-        return
-    excess = steps.time_ms - steps.median_ms
-    spread = float(np.median(np.abs(excess)))
-    slow = excess > max((STRAGGLER - 1) * steps.median_ms, MIN_DEVIATIONS * spread, MIN_EXCESS_MS)
-    # The step after a save waits for the disk, too.
-    slow &= ~run.saves.is_saving & ~np.append(False, run.saves.is_saving[:-1]) & (run.traced.cost_ms == 0)
-    slow &= run.called_ms < MOST_OF_STALL * excess
-    n = int(slow.sum())
-    usual_ms = float(np.sort(excess[slow])[(n - 1) // 2]) if n else 0.0
-    above_ms = np.maximum(excess[slow] - usual_ms, 0.0)
-    lost_ms = float((excess[slow] - above_ms).sum())
-    gain = lost_ms / float(steps.time_ms.sum() - above_ms.sum())
-    if not MIN_STRAGGLERS <= n <= MOST_STRAGGLERS * len(steps) or gain < MEDIUM_GAIN:
-        return
-    parts = {name: float((steps.category_ms(name)[slow] - np.median(steps.category_ms(name))).sum()) for name in _PARTS}
-    part = max(parts, key=parts.__getitem__)
-    if part == "compile":  # `compilation` tells it
-        return
-    if part == "input" and (run.shuffle_fill is not None or run.wait.is_told):
-        return
-    others = run.load.others if run.load is not None and run.load.is_busy else 0.0
-    at = int(np.where(slow, excess, -1.0).argmax())
-    numbers = ", ".join(str(row) for row in steps.row[slow][:5].tolist()) + (", ..." if n > 5 else "")
-    yield run.advise(
-        f"{n} of {plural(len(steps), 'step')} (steps {numbers}) take over {number(STRAGGLER)} times the median of "
-        f"{number(steps.median_ms)} ms: {percent(gain)} of the time, most of it {part.replace('_', ' ')}"
-        f"{f'; other programs took {number(others)} cores meanwhile' if others else ''}.",
-        None,
-        Fix("Compare the slowest of these steps, which the evidence selects, with a usual one in the timeline."),
-        step_highlight(steps.frame, at, view="step_chart"),
-        gain=0.0 if others else gain,
-        n_stragglers=n,
-        n_steps=len(steps),
-        median_step_time_ms=steps.median_ms,
-        longest_step_time_ms=float(steps.time_ms.max()),
-        excess_ratio=gain,
-        part=part,
-        other_cores=others or "",
-    )
-
-
-_PARTS = ("input", "host_compute", "kernel_launch", "device_compute", "output", "compile", "other")
-
-
 @rule("Use a larger batch", level=ANY_STEP, claims=("dispatch", "kernel_launch", "host_compute"), share_of="sample")
 def small_batch(run: Run) -> Iterator[Advice]:
     """Without a device, most of a step is the same for any batch; gain: the share that neither grows with the batch
@@ -201,42 +140,53 @@ def small_batch(run: Run) -> Iterator[Advice]:
     if fixed.ratio < MEDIUM_GAIN:
         return
     average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
-    layer, kind = _most_ops(run)
+    where, more = _most_ops(run)
     # More steps in one call save what is outside of it, not the ops in it.
     fix = fewer_calls(run) if around_ms >= OUTSIDE * float(np.median(own_ms)) else Fix(larger_batch(run))
-    if kind == METRICS:
+    if more == _OF_METRICS:
         fix = Fix(_OF_METRICS).also(larger_batch(run))
+    elif more:
+        fix = fix.also(more)
     yield run.advise(
         f"{fixed}{of_batches(run)} are the same for any batch: {number(run.work.n_ops)} ops of {number(average_us)} µs on average"
-        f"{f', most of them in {layer}' if layer else ''}, their scheduling, and Python around them.",
+        f"{f', most of them in {where}' if where else ''}, their scheduling, and Python around them.",
         fixed,
-        fix.also(_NO_TIME_DISTRIBUTED) if kind == "TimeDistributed" else fix,
+        fix,
         view="step_chart",
         claim=claim,
         growing_ms=run.work.growing_ms,
         ops_per_step=run.work.n_ops,
         avg_op_time_us=average_us,
         op_overhead_us=1e3 * OP_OVERHEAD_MS,
-        layer=layer,
+        layer=where,
     )
 
 
 _NO_TIME_DISTRIBUTED = "What works on the last axis, as Dense does, needs no TimeDistributed around it."
-METRICS = "metrics"
 _OF_METRICS = (
     "Each metric has ops of its own in every step: let one count all classes (a confusion matrix holds what recall and precision "
     "of each are made of), or compute what you look at once an epoch from predictions."
 )
+_OF_VARIABLES = (
+    "Each variable is updated by ops of its own: one layer in place of many small ones side by side has one large variable, "
+    "which costs as much as a small one."
+)
+MANY = 32
+"""From so many variables on their number is worth a word."""
 
 
 def _most_ops(run: Run) -> tuple[str, str]:
-    """The layer that runs most of the ops, where one does, and its class."""
-    layers, work = run.results.layers, run.work
+    """What runs most of the ops, a layer, the metrics or the optimizer of many variables, and what to do about that."""
+    layers, work, source_map = run.results.layers, run.work, run.results.source_map
+    n_variables = 0 if source_map is None else int(source_map.variables["trainable"].astype(bool).sum())
+    if n_variables >= MANY and work.per_step[work.is_optimizer].sum() >= FIXED * work.n_ops:
+        return f"the optimizer, for {n_variables:,} variables", _OF_VARIABLES
     n = np.bincount(layers.op_entry[run.results.op_shares.dominant], work.per_step * work.is_model, len(layers.entries))
     top = layers.entries.iloc[int(n.argmax())] if len(n) else None
-    if top is None or top["kind"] not in ("layer", METRICS) or n.max() < FIXED * work.n_ops:
+    if top is None or top["kind"] not in ("layer", "metrics") or n.max() < FIXED * work.n_ops:
         return "", ""
-    return str(top["layer"]), str(top["class_name"] or top["kind"])
+    more = {"metrics": _OF_METRICS, "TimeDistributed": _NO_TIME_DISTRIBUTED}
+    return str(top["layer"]), more.get(str(top["class_name"] or top["kind"]), "")
 
 
 def _at(line: CodeLine | None) -> str:
@@ -249,53 +199,32 @@ WAITS = 0.2
 """A device that waits less of a step for Python and launches gains little by a larger batch."""
 
 
-@dataclass(frozen=True)
-class BatchRoom:
-    """What the fullest device holds, in bytes."""
-
-    allocator: str
-    peak: float
-    fixed: float
-    """Of the peak what was in use before the capture, such as weights: all else is taken to grow with the batch."""
-    capacity: float
-    peak_at_ms: float
-    waited_ratio: float
-    """Of a step, what the device waits for what is the same for any batch."""
-
-    @property
-    def factor(self) -> int:
-        """The largest of `FACTORS` that fits; 0 for none."""
-        fits = (n for n in FACTORS if self.fixed + n * (self.peak - self.fixed) <= NEARLY_FULL * self.capacity)
-        return next(fits, 0)
-
-
-def batch_room(run: Run) -> BatchRoom | None:
-    """None where no device computes in steps and reported its memory."""
-    steps, row = run.steps, run.results.memory.fullest_device
-    if row is None or not steps.device_computes:
-        return None
-    name, peak, by_op = str(row["allocator"]), float(row["peak_bytes"]), run.results.memory_by_op
-    fixed = min(float(by_op.before_capture_bytes) if by_op.allocator == name else 0.0, peak)
-    waited_ms = sum(float(steps.wait_ms(part).sum()) for part in ("dispatch", "kernel_launch", "sync"))
-    capacity, peak_at_ms = (float(row[column]) for column in ("capacity_bytes", "peak_at_ms"))
-    return BatchRoom(name, peak, fixed, capacity, peak_at_ms, waited_ms / max(float(steps.time_ms.sum()), 1e-9))
+def batch_factor(peak: float, fixed: float, capacity: float) -> int:
+    """How many times as large a batch fits, 0 for none: all of the peak but what is fixed, such as weights, grows with it."""
+    return next((n for n in FACTORS if fixed + n * (peak - fixed) <= NEARLY_FULL * capacity), 0)
 
 
 def batch_words(results: Facts, advice: Sequence[Advice]) -> tuple[str, ...]:
     """Whether a larger batch fits, and why: `("A larger batch fits and may help", "4.46 GiB of 76.4 GiB used, and ...")`."""
     run = Run(results)
-    room = batch_room(run)
-    if room is None or not room.factor:
+    steps, row, by_op = run.steps, results.memory.fullest_device, results.memory_by_op
+    if row is None or not steps.device_computes:
         return ()
-    used = f"{size(room.peak)} of {size(room.capacity)} used"
-    larger = f"A batch {'twice' if room.factor == 2 else f'{room.factor} times'} as large fits"
+    peak, capacity = float(row["peak_bytes"]), float(row["capacity_bytes"])
+    before = float(by_op.before_capture_bytes) if by_op.allocator == row["allocator"] else 0.0
+    factor = batch_factor(peak, min(before, peak), capacity)
+    if not factor:
+        return ()
+    used = f"{size(peak)} of {size(capacity)} used"
+    larger = f"A batch {'twice' if factor == 2 else f'{factor} times'} as large fits"
     if any("larger batch" in one.fix.words for one in advice):
         return "A larger batch fits", used
     if run.wait.sets_the_pace:
         return f"{larger}, but the input sets the pace", used
-    explained = any("memory_headroom" in RULES[one.rule].explains for one in advice if one.rule in RULES)
-    if room.waited_ratio >= WAITS and not explained:
-        why = f"{used}, and the {run.steps.device} waits for the CPU as long for any batch"
+    waited_ms = sum(float(steps.wait_ms(part).mean()) for part in ("dispatch", "kernel_launch", "sync"))
+    has_cause = any(one.gain_ratio >= MEDIUM_GAIN and RULES[one.rule].level == CAUSE for one in advice)
+    if waited_ms >= WAITS * steps.mean_ms and not has_cause:
+        why = f"{used}, and the {steps.device} waits for the CPU as long for any batch"
         return "A larger batch fits and may help", why
     return larger, used
 

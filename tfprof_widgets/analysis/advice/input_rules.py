@@ -390,7 +390,7 @@ _SLOW = {
 }
 
 
-@rule("Speed up the input", claims=("input",), explains=("memory_headroom",))
+@rule("Speed up the input", claims=("input",))
 def input_bound(run: Run) -> Iterator[Advice]:
     """The training waits for data; gain: the share of the step time spent waiting, without copies to a device (`h2d_bound`), as
     far as filters and cores let a fix win it."""
@@ -689,7 +689,7 @@ _REPEATS = frozenset(("Repeat", "ForeverRepeat", "FiniteRepeat"))
 @rule(
     "Make one iterator for all steps",
     claims=("input", *HOST, "copy_to_device"),
-    explains=("idle_border", "input_bound", "memory_headroom"),
+    explains=("idle_border", "input_bound"),
 )
 def new_iterator(run: Run) -> Iterator[Advice]:
     """A loop makes an iterator in each step; gain: about the time from making each until its batch is there, of a usual step."""

@@ -19,6 +19,7 @@ from ...trace.trace import ITEM_BYTES
 from ..card import (
     COMPUTE,
     HIGH_GAIN,
+    IDLE,
     MEDIUM_GAIN,
     Advice,
     Claim,
@@ -30,9 +31,10 @@ from ..card import (
     step_highlight,
     title_of,
 )
-from ..common import PS_PER_MS, Stretches, milliseconds, number, percent, size
+from ..common import PS_PER_MS, milliseconds, number, percent, size
 from ..events import nearest_marked
 from ..names import CALL
+from ..steps.owners import CATEGORIES
 from ..steps.spans import MIN_STEPS
 from .facts import KERAS_STEPS, OP_OVERHEAD_MS, StepPart
 from .run import FIXED, Run, compiled, larger_batch
@@ -52,8 +54,6 @@ _PROCESSES = "ExecutorState::Process"
 _NO_WORK = ("Const", "NoOp")
 _HOLDS_OTHERS = re.compile(rf"(?:{CALL.pattern}|(?:Stateless)?(?:While|If|Case))\Z")
 """Types of ops whose time is that of the ops they run."""
-_WAITING = ("input", "compile")
-"""Parts of a step in which no op of a loop runs, whatever is around."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,80 +83,55 @@ class GraphLoops:
         return int(count.max(initial=0))
 
     @cached_property
-    def next_ms(self) -> Float64:
-        """Of each about what it takes of the mean step: the time from each of its events to the next event of any op."""
-        events = self._events
-        own = np.flatnonzero(events.loop[:-1] >= 0)
-        ps = (events.start[1:] - events.start[:-1])[own]
-        total = np.bincount(events.loop[own], ps, len(self.name)) / PS_PER_MS
+    def ms(self) -> Float64:
+        """What each takes of the mean step."""
+        return self._sums(self.rows[2])
+
+    @cached_property
+    def op_ms(self) -> Float64:
+        """How long its ops compute in that beyond the cost of running any op."""
+        row, _, ms = self.rows
+        return self._sums(np.where(self.run.facts.attribution.op[row] >= 0, np.maximum(ms - OP_OVERHEAD_MS, 0.0), 0.0))
+
+    def _sums(self, ms: Float64) -> Float64:
+        total = np.bincount(self.rows[1], ms, len(self.name))
         return np.asarray(total / max(len(self.run.steps), 1), np.float64)
 
-    def time(self, loops: Sequence[int]) -> tuple[float, float]:
-        """What some of them take of the mean step, in ms, without waiting and other ops, and how long their ops compute in it
-        beyond the cost of running any op."""
-        events = self._events
-        own, n_steps = np.isin(events.loop, loops), len(self.run.steps)
-        rows = np.flatnonzero(own)
-        first, last = np.full(n_steps, len(own)), np.full(n_steps, -1)
-        np.minimum.at(first, events.step[rows], rows)
-        np.maximum.at(last, events.step[rows], rows)
-        at = np.arange(len(own) - 1)
-        step = events.step[at]
-        gaps = np.flatnonzero((at >= first[step]) & (at < last[step]) & (own[at] | own[at + 1]))
-        spent = Stretches.of(
-            np.concatenate([events.start[gaps], events.start[rows]]),
-            np.concatenate([events.start[gaps + 1], events.end[rows]]),
+    @cached_property
+    def rows(self) -> tuple[Int64, Int64, Float64]:
+        """The rows of `attribution` that loops have on a host, the loop of each and its time: runs of their ops, and what lies
+        next to these, from the first in a step to the last, in which no op of the model's runs."""
+        run, rows, shares = self.run, self.run.facts.attribution, self.run.results.op_shares
+        of_op, in_loop = np.full(len(shares.name) + 1, -1), np.flatnonzero(self.of_unit >= 0)
+        of_op[shares.dominant[in_loop]] = self.of_unit[in_loop]
+        holds = np.array([_HOLDS_OTHERS.match(kind) is not None for kind in shares.type], np.bool_)
+        is_op = np.append(~run.results.op_scopes.is_input & ~holds, False)[rows.op] & ~rows.is_wait
+        between = np.isin(rows.category, [CATEGORIES.index(one) for one in (*IDLE, "host_compute")])
+        at = np.flatnonzero((is_op | between) & (run.steps.entry_of[rows.step] >= 0))
+        at = at[np.lexsort((rows.start_ps[at], rows.step[at]))]
+        ran, step, place = is_op[at], rows.step[at], np.arange(len(at))
+        before = np.maximum.accumulate(np.where(ran, place, -1)) if len(at) else at
+        after = np.minimum.accumulate(np.where(ran, place, len(at))[::-1])[::-1] if len(at) else at
+        own = np.append(np.where(ran, of_op[rows.op[at]], -1), -1)
+        sides = [np.where(np.append(step, -1)[one] == step, own[one], -1) for one in (before, after)]
+        loop = np.where(sides[0] >= 0, sides[0], sides[1])
+        first, last = np.full(run.steps.n_all, np.iinfo(np.int64).max), np.zeros(run.steps.n_all, np.int64)
+        ops = np.flatnonzero(own[:-1] >= 0)
+        events = [(step[ops], rows.start_ps[at[ops]], rows.end_ps[at[ops]])]
+        n_seen = np.array([len(np.unique(step[own[:-1] == one])) for one in range(len(self.name))])
+        silent = np.flatnonzero(n_seen < len(run.steps) / 2)
+        if len(silent) == 1:
+            events.append(self._quiet())
+            loop = np.where(~ran & (loop < 0) & np.isin(step, events[1][0]), silent[0], loop)
+        for of_step, start_ps, end_ps in events:
+            np.minimum.at(first, of_step, start_ps)
+            np.maximum.at(last, of_step, end_ps)
+        at, loop, step = at[loop >= 0], loop[loop >= 0], step[loop >= 0]
+        start, end = rows.start_ps[at], rows.end_ps[at]
+        inside = np.maximum(np.minimum(end, last[step]) - np.maximum(start, first[step]), 0) / np.maximum(
+            end - start, 1
         )
-        others = ~own & events.is_op
-        computing = own & events.is_op
-        begin = np.minimum(events.start + int(OP_OVERHEAD_MS * PS_PER_MS), events.end)[computing]
-        low = np.concatenate([events.start[others], self._waits[0]])
-        high = np.concatenate([events.end[others], self._waits[1]])
-        of_step = spent.start // self._width
-
-        def left(*covers: tuple[Int64, Int64]) -> Float64:
-            cover = Stretches.of(*(np.concatenate(side) for side in zip(*covers, strict=True)))
-            ps = spent.end - spent.start - cover.within(spent.start, spent.end)
-            return np.asarray(np.bincount(of_step, ps, n_steps) / PS_PER_MS, np.float64)
-
-        ms = left((low, high))
-        op_ms = ms - left((low, high), (begin, events.end[computing]))
-        return float(ms.mean()), float(op_ms.mean())
-
-    @cached_property
-    def _width(self) -> int:
-        return int(self.run.steps.frame["duration_ps"].max()) + 1
-
-    def _moments(self, step: Int64, start_ps: Int64, end_ps: Int64) -> tuple[Int64, Int64]:
-        """Times in steps on an axis on which steps of several hosts do not overlap."""
-        steps = self.run.steps
-        begin, most = steps.start_ps[step], (steps.end_ps - steps.start_ps)[step]
-        low, high = (step * self._width + np.clip(ps - begin, 0, most) for ps in (start_ps, end_ps))
-        return low, high
-
-    @cached_property
-    def _waits(self) -> tuple[Int64, Int64]:
-        """Stretches of steps in which no loop runs."""
-        pieces = self.run.steps.pieces
-        pieces = pieces[pieces["category"].isin(_WAITING)]
-        start = pieces["start_ps"].to_numpy(np.int64)
-        step = np.searchsorted(self.run.steps.row, pieces["step"].to_numpy(np.int64))
-        return self._moments(step, start, start + pieces["duration_ps"].to_numpy(np.int64))
-
-    @cached_property
-    def _events(self) -> _Events:
-        run, runs = self.run, self.run.facts.occurrences
-        is_own = self.of_unit >= 0
-        counts = ~runs.is_device & (is_own | run.work.is_model | run.work.is_optimizer)
-        counts &= np.array([_HOLDS_OTHERS.match(kind) is None for kind in runs.type], np.bool_)
-        rows = np.flatnonzero(counts[runs.op] & (run.entry[runs.event] >= 0))
-        step = run.entry[runs.event[rows]].astype(np.int64)
-        start, end = self._moments(step, runs.start_ps[rows], runs.start_ps[rows] + runs.duration_ps[rows])
-        ops = _Events.ordered(step, start, end, self.of_unit[runs.op[rows]], np.ones(len(rows), np.bool_))
-        loops, n_steps = np.arange(len(self.name)), max(len(run.steps), 1)
-        seen = np.unique(ops.loop * n_steps + ops.step) // n_steps
-        silent = loops[np.bincount(seen[seen >= 0], minlength=len(loops)) < n_steps / 2]
-        return ops.with_quiet(int(silent[0]), *self._quiet()) if len(silent) == 1 else ops
+        return at, loop, rows.time_ps[at] * inside / PS_PER_MS
 
     def _quiet(self) -> tuple[Int64, Int64, Int64]:
         """Step, start and end of what the runtime ran without a recorded op; none where ops outside of loops may be all of it."""
@@ -168,38 +143,7 @@ class GraphLoops:
         usual = float(np.median(np.bincount(run.entry[events], minlength=len(run.steps)))) if len(run.steps) else 0.0
         if usual < 2 * self.n_noted * max(run.calls.n_functions, 1.0):
             events = events[:0]
-        step = run.entry[events].astype(np.int64)
-        return step, *self._moments(step, trace.start_ps[events], trace.end_ps[events])
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _Events:
-    """Events of the host in steps, in order of time."""
-
-    step: Int64
-    start: Int64
-    end: Int64
-    loop: Int64
-    """The loop that each is of, -1 for none."""
-    is_op: Bool
-
-    @classmethod
-    def ordered(cls, step: Int64, start: Int64, end: Int64, loop: Int64, is_op: Bool) -> _Events:
-        order = np.argsort(start, kind="stable")
-        return cls(step[order], start[order], end[order], loop[order], is_op[order])
-
-    def with_quiet(self, loop: int, step: Int64, start: Int64, end: Int64) -> _Events:
-        """With those of a loop of which hardly an op is recorded: all that are not next to an op of another loop."""
-        at = np.searchsorted(self.start, start)
-        is_free = np.concatenate([[True], (self.loop < 0) | (self.loop == loop), [True]])
-        own = np.flatnonzero(is_free[at] & is_free[at + 1])
-        return _Events.ordered(
-            np.concatenate([self.step, step[own]]),
-            np.concatenate([self.start, start[own]]),
-            np.concatenate([self.end, end[own]]),
-            np.concatenate([self.loop, np.full(len(own), loop)]),
-            np.concatenate([self.is_op, np.zeros(len(own), np.bool_)]),
-        )
+        return run.steps.row[run.entry[events]], trace.start_ps[events], trace.ends(events)
 
 
 def graph_loops(run: Run, traced: TracedOps) -> GraphLoops | None:
@@ -271,7 +215,7 @@ LITTLE = 0.1
 @rule(
     "Do without the loop, or compile it",
     claims=(*COMPUTE, "dispatch", "kernel_launch"),
-    explains=("few_blocks", "busy", "launch_bound", "memory_headroom", "small_batch", "step_overhead"),
+    explains=("few_blocks", "busy", "launch_bound", "small_batch"),
 )
 def graph_loop(run: Run) -> Iterator[Advice]:
     """A loop of TensorFlow runs small ops in turn; gain: what its ops do not compute, of a device its waits for launches."""
@@ -281,12 +225,12 @@ def graph_loop(run: Run) -> Iterator[Advice]:
     loops = graph_loops(run, traced)
     if loops is None or (steps.has_device and run.is_compiled):
         return
-    each_ms = _launch_ms(loops) if steps.has_device else loops.next_ms
+    each_ms = _launch_ms(loops) if steps.has_device else loops.ms
     chosen = np.flatnonzero((each_ms > 0) & (each_ms >= LITTLE * each_ms.max())).tolist()
     if not chosen:
         return
     top = int(each_ms.argmax())
-    ms, op_ms = (float(each_ms[chosen].sum()), 0.0) if steps.has_device else loops.time(chosen)
+    ms, op_ms = float(each_ms[chosen].sum()), 0.0 if steps.has_device else float(loops.op_ms[chosen].sum())
     part = steps.part("loop", ms - op_ms)
     gain = steps.usual_ratio(part.ms, steps.category_ms("input"))
     if gain < (HIGH_GAIN if steps.has_device else FIXED):  # on a CPU, XLA makes loops of larger ops no faster
@@ -314,10 +258,12 @@ def graph_loop(run: Run) -> Iterator[Advice]:
 
 
 def _rows_of(run: Run, loops: GraphLoops, chosen: Sequence[int]) -> Bool:
-    """Which rows of `attribution` the ops of some loops have or are waited for; on a CPU with what runs between ops."""
-    rows, ops = run.facts.attribution, run.results.op_shares.dominant[np.isin(loops.of_unit, chosen)]
-    found: Bool = np.isin(rows.op, ops) | (rows.op < 0 if not run.steps.has_device else False)
-    return found
+    """Which rows of `attribution` some loops have, of a device those that wait for their ops."""
+    rows = run.facts.attribution
+    if run.steps.has_device:
+        return np.isin(rows.op, run.results.op_shares.dominant[np.isin(loops.of_unit, chosen)])
+    row, loop, _ = loops.rows
+    return np.isin(np.arange(len(rows)), row[np.isin(loop, chosen)])
 
 
 _JACOBIAN = re.compile(r"\.(?:batch_)?jacobian\(")

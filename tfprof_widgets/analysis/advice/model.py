@@ -32,10 +32,9 @@ from ..ops.kernels import beside_products
 from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS
 from .causes import PRODUCTS, TracedOps
-from .computing import SpentOps, costliest
-from .host import WAITS, batch_room
+from .computing import SpentOps
 from .ops import FEW_16BIT, double_precision
-from .run import FIXED, Run, has_graph, input_sizes, larger_batch
+from .run import Run, has_graph, input_sizes
 
 MOST = 0.5
 """Of all weights, and of a step."""
@@ -178,11 +177,6 @@ def _input_is_drawn(run: Run) -> bool:
 _GATHERS = ("GatherV2", "ResourceGather", "GatherNd", "ResourceGatherNd", "Gather")
 FEW_ROWS = 0.5
 """Of the rows of a table: where a step reads more of them, updating all is no waste."""
-MANY = 32
-"""From so many variables on their number is worth a word."""
-SMALL = 4096
-"""Numbers that a variable has at most where its update is all overhead: some us of work for a dozen ops."""
-
 
 _READ = re.compile("ReadVariableOp")
 _WRITES = re.compile(r"Assign\w*VariableOp|Resource\w*(?:Apply|Scatter)\w+")
@@ -213,7 +207,7 @@ _ON_ROWS = {
 """Why a step works on all rows, and what to do."""
 
 
-@rule("Work on fewer rows of a table", claims=COMPUTE, explains=("small_batch", "step_overhead"), least=HIGH_GAIN)
+@rule("Work on fewer rows of a table", claims=COMPUTE, explains=("small_batch",), least=HIGH_GAIN)
 def dense_update(run: Run) -> Iterator[Advice]:
     """A step copies, computes with or updates all rows of tables of which it reads few; gain: the share of what takes most."""
     traced = run.traced_ops
@@ -285,46 +279,6 @@ def _tables(run: Run, traced: TracedOps) -> dict[int, int]:
         sizes = [batch or 0 if size < 0 else size for size in made or (0,)]
         found[table] = found.get(table, 0) + prod(sizes) // max(prod(shapes[table][1:]), 1)
     return {table: n_read for table, n_read in found.items() if n_read <= FEW_ROWS * shapes[table][0]}
-
-
-@rule(
-    "Make fewer, larger variables",
-    claims=("dispatch", "kernel_launch", *COMPUTE),
-    explains=("small_batch", "step_overhead"),
-)
-def many_variables(run: Run) -> Iterator[Advice]:
-    """Most ops of a step update variables, many and small ones; gain: of the step's fixed share that of the optimizer's ops."""
-    steps, work, source_map = run.steps, run.work, run.results.source_map
-    if source_map is None or len(steps) < MIN_STEPS or steps.has_device or not work.is_told or run.eager.is_hot:
-        return
-    trained = source_map.variables[source_map.variables["trainable"].astype(bool)]
-    sizes = [int(np.prod(parse_shapes(text)[0] or (0,))) for text in trained["shape"].tolist()]
-    n_updates = float(work.per_step[work.is_optimizer].sum())
-    if len(sizes) < MANY or float(np.median(sizes)) > SMALL or n_updates < FIXED * work.n_ops:
-        return
-    owned_ms = steps.category_ms("input") + run.traced.cost_ms
-    part = steps.part("update", (steps.usual_ms(owned_ms) - work.growing_ms) * n_updates / work.n_ops)
-    gain = part.ratio
-    if gain < FIXED or float(work.ms[work.is_optimizer].max(initial=0.0)) > part.ms / 4:
-        return
-    yield run.advise(
-        f"The optimizer updates {len(sizes):,} variables of {amount(float(np.median(sizes)))} numbers each, one by one: "
-        f"{n_updates:,.0f} of {work.n_ops:,.0f} ops a step, about {part}.",
-        part,
-        Fix(
-            f"Put one layer in place of many small ones side by side: one variable of {number(sum(sizes))} numbers "
-            "costs as much as one of a few. Or have fewer updates for as many samples: "
-            f"{larger_batch(run)[0].lower()}{larger_batch(run)[1:]}"
-        ),
-        view="op_table",
-        ops=costliest(run, run.results.op_scopes.is_optimizer),
-        gain=gain,
-        n_variables=len(sizes),
-        median_size=float(np.median(sizes)),
-        optimizer_ops_per_step=n_updates,
-        ops_per_step=work.n_ops,
-        estimate="of what no batch changes the share of the optimizer's ops",
-    )
 
 
 TENSOR_CORE_SPEEDUP = 8.0
@@ -595,10 +549,6 @@ def _n_numbers(shape: tuple[int, ...] | None, batch: int | None) -> int:
     return prod((batch or 0) if size < 0 else size for size in shape or (0,))
 
 
-FULL_USE = 0.5
-"""A device that computes from this share of a step on gains little by a larger batch."""
-
-
 @rule("Allocate memory asynchronously")
 def memory_fragmentation(run: Run) -> Iterator[Advice]:
     """Free memory is in pieces too small for what may be asked for."""
@@ -622,31 +572,6 @@ def memory_fragmentation(run: Run) -> Iterator[Advice]:
             capacity_bytes=float(capacity),
             allocator=str(row["allocator"]),
         )
-
-
-@rule("A larger batch fits", level=GENERAL, scope="hosts")
-def memory_headroom(run: Run) -> Iterator[Advice]:
-    """A larger batch fits into the memory of a device that waits for what is the same for any batch; what was in use before the
-    capture stays as it is."""
-    room = batch_room(run)
-    if room is None or not room.factor or room.waited_ratio < WAITS or run.steps.ratio("device_compute") >= FULL_USE:
-        return
-    name, peak, capacity = room.allocator, room.peak, room.capacity
-    used = peak / capacity
-    share = f"{number(used * 100)} %" if used < 0.01 else percent(used)
-    yield run.advise(
-        f"{share} of the memory of {name} is used at the peak ({size(peak)} of {size(capacity)}); try {room.factor} times the "
-        "batch.",
-        None,
-        Fix(larger_batch(run, room.factor)),
-        _at_peak(run, name, room.peak_at_ms),
-        peak_bytes=peak,
-        fixed_bytes=room.fixed,
-        capacity_bytes=capacity,
-        used_ratio=peak / capacity,
-        batch_factor=room.factor,
-        allocator=name,
-    )
 
 
 @rule("Stop memory from growing")

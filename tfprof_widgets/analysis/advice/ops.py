@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -28,20 +27,15 @@ from ..card import (
 )
 from ..common import PS_PER_MS, amount, number, percent, plural
 from ..grouping import ComputeUnit
-from ..layers.scopes import FUNCTIONS, OPS, without_number
 from ..ops.kernels import is_eligible_type
 from ..steps.owners import CATEGORIES
 from .causes import PRODUCTS, TracedOps
 from .computing import SpentOps, costliest, op_line
 from .loops import user_frames
-from .run import Run, compiled, has_graph, runs_functions
+from .run import Run, has_graph, runs_functions
 
 _CONVERSION = re.compile(r"nchw_?to_?nhwc|nhwc_?to_?nchw|layoutoptimizer")
 """Kernels of cuDNN and TensorFlow, and transpositions that TensorFlow's layout optimizer adds, in small letters."""
-_ATTENTION = re.compile(r"attention(?!_output)", re.IGNORECASE)
-_FUSED_ATTENTION = re.compile(r"fmha|flash|sdpa", re.IGNORECASE)
-_MOST_KNOWN = 2**12
-"""So many scopes stay judged: each has many ops."""
 FEW_16BIT = 0.10
 """Up to this share of the compute time in 16 bits, mixed precision is not in use."""
 
@@ -75,52 +69,6 @@ def _converts(names: list[str]) -> Bool:
     """Which names say so, of which each is looked at once."""
     known = {name: _CONVERSION.search(name.lower()) is not None for name in dict.fromkeys(names)}
     return np.fromiter(map(known.__getitem__, names), np.bool_, len(names))
-
-
-@rule("Compute attention in fewer kernels", claims=(*COMPUTE, "dispatch", "kernel_launch"))
-def unfused_attention(run: Run) -> Iterator[Advice]:
-    """Attention writes its scores to memory and reads them again; gain: the share of its ops but the products."""
-    steps, results = run.steps, run.results
-    if not steps.device_computes or run.starves:
-        return
-    scopes = results.op_scopes
-    chosen = np.array([*map(_is_attention, scopes.scopes)], np.bool_)[scopes.scope_id] & ~scopes.is_optimizer
-    types = np.array(results.op_shares.type, np.object_)
-    if not (chosen & (types == "Softmax")).any():
-        return
-    ops = SpentOps(run.computing, "attention", chosen)
-    gain = run.computing.part(chosen & ~np.isin(types, [*PRODUCTS])).ratio
-    # Last, as there may be hundreds of thousands of names.
-    if gain < MEDIUM_GAIN or any(map(_FUSED_ATTENTION.search, set(results.kernels.frame["name"]))):
-        return
-    yield ops.advise(
-        f"Attention takes {ops.part} in separate kernels that write its scores to memory and read them again.",
-        fix=_fewer_passes_over_scores(run),
-        gain_ratio=gain,
-        estimate="all but the products of queries, keys and values",
-    )
-
-
-def _fewer_passes_over_scores(run: Run) -> Fix:
-    """What TensorFlow can do about it: Keras 3.15 raises if asked for fused attention, XLA in TensorFlow 2.21 never makes it."""
-    none = "Keras on TensorFlow has no fused attention: flash_attention=True raises, enable_flash_attention() changes nothing."
-    if run.is_compiled:
-        return Fix(
-            f"{none} XLA fused what it can already: the products stay apart, and the scores between them in memory."
-        )
-    return (
-        compiled(run).also(f"Scale, mask, softmax and casts become one kernel. {none}")
-        if run.can_be_compiled
-        else Fix(none)
-    )
-
-
-@lru_cache(_MOST_KNOWN)
-def _is_attention(scope: tuple[str, ...]) -> bool:
-    """Whether a scope is an attention's own, and not that of a layer in it that projects queries, keys, values or results."""
-    at = next((i for i, part in enumerate(scope) if _ATTENTION.search(part)), len(scope))
-    inner = [without_number(part) for part in scope[at + 1 :]]
-    return at < len(scope) and all(part in FUNCTIONS or part in OPS for part in inner)
 
 
 FEWEST = 2
@@ -371,8 +319,6 @@ MOST_SPEEDUP = 8.0
 CPU_SPEEDUP = 4.0
 """Of products on a CPU: oneDNN has none in 64 bits, and 3.5 to 8 times were measured, 2 on another machine."""
 _CHECKS = ("CheckNumerics", "DebugNumericSummary", "DebugIdentity")
-_SCHEDULED_MS = 0.002
-"""What an op of next to no work costs a step beside its own time, measured: others run beside it."""
 
 
 @rule("Compute in 32 bits", claims=COMPUTE, needs=runs_functions, least=MEDIUM_GAIN)
@@ -491,7 +437,7 @@ def _one_hot_products(traced: TracedOps) -> tuple[list[int], list[int]]:
 @rule(
     "Print less, or less often",
     claims=COMPUTE,
-    explains=("host_fallback", "small_batch", "step_overhead"),
+    explains=("host_fallback", "small_batch"),
     least=MEDIUM_GAIN,
 )
 def text_of_numbers(run: Run) -> Iterator[Advice]:
@@ -523,7 +469,7 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
     )
 
 
-@rule("Stop checking each op's result", claims=COMPUTE, explains=("small_batch", "step_overhead"), least=MEDIUM_GAIN)
+@rule("Stop checking each op's result", claims=(*COMPUTE, *IDLE), explains=("small_batch",), least=MEDIUM_GAIN)
 def number_checks(run: Run) -> Iterator[Advice]:
     """Each op's result is checked for what is no number; gain: the share of the checks, and of running so many more ops."""
     steps = run.steps
@@ -532,8 +478,9 @@ def number_checks(run: Run) -> Iterator[Advice]:
     if not steps.mean_ms or not chosen.any():
         return
     ops = SpentOps(run.computing, "check", chosen)
-    n = ops.n_per_step
-    part = steps.part("check", min(ops.part.ms + n * _SCHEDULED_MS, steps.mean_ms))
+    n, behind = ops.n_per_step, run.computing.behind(chosen)
+    behind_ms = float(run.facts.attribution.time_ps[behind].sum()) / PS_PER_MS / len(steps)
+    part = steps.part("check", ops.part.ms + behind_ms)
     yield run.advise(
         f"{amount(n)} of {amount(run.work.n_ops)} ops a step check for what is no number (NaN): about {part}.",
         part,
@@ -544,10 +491,10 @@ def number_checks(run: Run) -> Iterator[Advice]:
         ),
         view="op_table",
         ops=costliest(run, ops.own),
-        claim=Claim(run.computing.rows_of(chosen)),
+        claim=Claim(run.computing.rows_of(chosen, behind)),
         checks_per_step=n,
         ops_per_step=run.work.n_ops,
-        estimate="the checks, and what the runtime needs for any op; ops between them can be fused again, too",
+        estimate="the checks, and what the runtime takes right behind them; ops between them can be fused again, too",
     )
 
 

@@ -458,7 +458,6 @@ def _summary(table: Snapshots) -> pd.DataFrame:
 
 NEARLY_FULL = 0.90
 """Share of an allocator's memory at its peak from which the next larger batch may not fit."""
-FRAGMENTED_WORDS = " is fragmented: "
 FRAGMENTED, FRAGMENTED_FROM = 0.50, 0.50
 """Fragmentation matters where this share of the memory is in use: an allocator that is mostly empty has room anyway."""
 
@@ -476,7 +475,7 @@ def judge_memory(summary: pd.DataFrame) -> tuple[str, ...]:
             sentences.append(f"{name} is nearly full: {size(peak)} of {size(capacity)} in use at the peak.")
         elif peak >= FRAGMENTED_FROM * capacity and fragmentation >= FRAGMENTED:
             sentences.append(
-                f"{name}{FRAGMENTED_WORDS}at the peak {percent(fragmentation)} of its {size(free)} of free memory is in pieces "
+                f"{name} is fragmented: at the peak {percent(fragmentation)} of its {size(free)} of free memory is in pieces "
                 "too small for the largest."
             )
     return tuple(sentences)

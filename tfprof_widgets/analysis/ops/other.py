@@ -357,8 +357,6 @@ def _sources(units: HloUnits) -> list[str]:
     return texts
 
 
-EXPENSIVE = 0.20
-"""From this share of a function's time in traced or eager calls on, it is worth a word."""
 _MODES = ("eager", "concrete", "traced", "not_traced")
 _COMPILERS = ("", "xla", "other")
 

@@ -31,7 +31,7 @@ import {
 } from "../../model/overview";
 import { capturedPs, keepTogether, NOT_HERE, stepWords } from "../../model/range";
 import { formatBytes, formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "../../model/text";
-import { BRING_VIEW, labelList, labelled, VIEW_TITLES, withViewLinks } from "../../ui/controls";
+import { BRING_VIEW, labelList, labelled, VIEW_TITLES } from "../../ui/controls";
 import {
   button,
   copyButton,
@@ -376,7 +376,7 @@ function nameOf({ kind, layer }: LayerRow): string {
 }
 
 /** Lists that may come after the first paint: finding them takes longer than everything else that the overview shows. */
-const LATE = ["advice", "next_steps", "advice_notices"];
+const LATE = ["advice", "advice_notices"];
 
 /** Reached by keys, as it may scroll; the notebook must not take those for its own. */
 const LIST = {
@@ -425,7 +425,7 @@ class WhatNext {
   }
 
   #show() {
-    const { advice = [], next_steps = [], advice_notices = [] } = this.view.data.meta;
+    const { advice = [], advice_notices = [] } = this.view.data.meta;
     const notices = advice_notices.map((text) => h("li.tfp-healthy", text));
     if (advice.length > 0) {
       const cards = new AdviceCards(this.view, advice);
@@ -434,9 +434,8 @@ class WhatNext {
       return;
     }
     const healthy = nothingStandsOut(this.view);
-    if (next_steps.length + notices.length > 0) {
-      const items = next_steps.map((text) => nextStep(text, this.view));
-      this.#panes("Next steps", [], h("ul", LIST, healthy && h("li", ...healthy), ...items, ...notices));
+    if (notices.length > 0) {
+      this.#panes("What to change", [], h("ul", LIST, healthy && h("li", ...healthy), ...notices));
       return;
     }
     const top = this.#top;
@@ -474,13 +473,6 @@ class WhatNext {
 function nothingStandsOut(view: TraceView): (HTMLElement | string)[] | null {
   const largest = largestPart(view.whole.data.meta.overview);
   return largest ? [h("b", "Nothing to change stands out."), ` ${largest}`] : null;
-}
-
-function nextStep(text: string, view: TraceView): HTMLElement {
-  const colon = text.indexOf(": ");
-  const end = colon > 0 && colon < 90 ? colon + 1 : 0;
-  const head = end > 0 && h("b", text.slice(0, end));
-  return h("li", head, ...withViewLinks(text.slice(end), view));
 }
 
 function header(view: TraceView): HTMLElement {

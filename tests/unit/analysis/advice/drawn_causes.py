@@ -17,10 +17,8 @@ from tests.unit.analysis.advice.test_device_rules import (
     GIGABYTE,
     HALF,
     PLANTED,
-    ROOM,
     SINGLE,
     VOLTA,
-    attention_run,
 )
 from tests.unit.analysis.advice.test_host_rules import IN_CALLS, LOOPED, STEP_US, WORK, in_graph, run, sampled
 from tests.unit.analysis.advice.test_input_rules import drawn
@@ -105,15 +103,12 @@ CAUSES: dict[str, Callable[[], Analysis]] = {
     "saves": lambda: run(
         WORK, only=lambda i: i % 5 == 4, longer=100_000, extra=[("EagerLocalExecute: SaveV2", 100_000, 95_000)]
     ),
-    "stragglers": lambda: run(
-        WORK, n_steps=20, only=lambda i: i in (6, 13), longer=300_000, extra=[("y:MatMul", 100_000, 299_000)]
-    ),
     "a host with slow ops": _waiting_for(slow_compute={1: 2.0}),
     "a host with slow input": _waiting_for(slow_input={2: 3.0}),
     "short ops": lambda: run(*((f"net/l{i}/MatMul:MatMul", 20 * i, 5.0) for i in range(45)), step_us=1_000, n_steps=40),
     "a function traced again": _traced,
-    "a first step that traces": lambda: run(
-        WORK, only=lambda i: i == 0, longer=500_000, extra=[("tf.function-graph_building", 100_000, 499_000)]
+    "steps that trace": lambda: run(
+        ("tf.function-graph_building", 10, 40_000), ("net/dense/MatMul:MatMul", 40_100, 59_000)
     ),
     "a loop that is unrolled": lambda: run(
         WORK,
@@ -127,14 +122,12 @@ CAUSES: dict[str, Callable[[], Analysis]] = {
         ("net/dense/MatMul:MatMul", 0, 60_000), ("net/py/PyFunc:PyFunc", 60_000, 39_000)
     ),
     "a heavy loss": lambda: run((_LAYER, 0, 40_000), (_LOSS, 40_000, 59_000)),
-    "room": lambda: gpu_run([(HALF, 10, 390)], memory=[ROOM], **VOLTA),
     "few blocks": lambda: gpu_run([(HALF, 10, 980)], core_count=80, **VOLTA),
     "short kernels of the optimizer": lambda: gpu_run(
         [(HALF, 95 + 100 * i, 5) for i in range(9)],
         launches=[("cuLaunchKernel", 85 + 100 * i, 9) for i in range(9)],
         op="adam/mul:Mul",
     ),
-    "attention in parts": lambda: attention_run("softmax_warp_forward"),
     "free memory in pieces": lambda: gpu_run(
         [(HALF, 10, 980)], memory=[memory_event(10, 1, 12 * GIGABYTE, 12 * GIGABYTE, fragmentation=0.8)], **VOLTA
     ),

@@ -126,7 +126,7 @@ GRAPH_CAUSES: dict[str, Callable[[], Analysis]] = {
     "graph_loop": lambda: graph_run(
         *LOOP, python=[*calling(9_900), *((f"{IN_LOOP}/x/Shape:Shape", 600.0 + 92 * i, 1.0) for i in range(100))]
     ),
-    "many_variables": lambda: graph_run(
+    "many variables": lambda: graph_run(
         *SMALL, variables=[(f"net/bias_{i}", "24", "float32") for i in range(64)], step_us=2_000, python=calling(1_800)
     ),
     "double_precision": lambda: graph_run(
@@ -146,7 +146,7 @@ GRAPH_CAUSES: dict[str, Callable[[], Analysis]] = {
     "eager_ops": lambda: graph_run(
         Op("net/Conv2D", "Conv2D", 4_000, [0]), python=[*calling(4_100), *eager_calls(40, 140, 4_200)]
     ),
-    "many calls": lambda: graph_run(
+    "many_functions": lambda: graph_run(
         Op("net/MatMul", "MatMul"),
         python=[
             one
@@ -158,8 +158,6 @@ GRAPH_CAUSES: dict[str, Callable[[], Analysis]] = {
             )
         ],
     ),
-    "step_overhead": lambda: graph_run(
-        Op("net/MatMul", "MatMul", 30, [0], times=4), python=calling(400), step_us=1_000
-    ),
+    "small_batch": lambda: graph_run(Op("net/MatMul", "MatMul", 30, [0], times=4), python=calling(400), step_us=1_000),
 }
 """By the rule that has something to say."""

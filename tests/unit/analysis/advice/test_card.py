@@ -71,12 +71,6 @@ def test_what_only_says_where_the_time_goes_comes_behind_a_cause_of_as_much() ->
     assert [advice.rule for advice in found] == ["memory_growth", "busy"]
 
 
-def test_what_may_be_chance_comes_behind_each_cause_in_every_step_that_is_worth_a_word() -> None:
-    found = ranked(iter([one("straggler_step", 0.49), one("a", 0.3), one("b", 0.06), one("c", 0.04), one("d", 0.0)]))
-    assert [advice.rule for advice in found] == ["a", "b", "straggler_step", "c", "d"]
-    assert [advice.gain_ratio for advice in found] == [0.3, 0.06, 0.49, 0.04, 0.0]
-
-
 def test_an_advice_cannot_be_changed() -> None:
     advice = one("a", 0.1)
     with pytest.raises(dataclasses.FrozenInstanceError):

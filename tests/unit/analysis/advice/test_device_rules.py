@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.analysis.advice.gpu_drawings import STEP_US, gpu_run, memory_event
-from tfprof_widgets.analysis import Advice, Analysis
+from tfprof_widgets.analysis import Advice
 
 HALF, SINGLE = "volta_fp16_s884gemm_fp16_128x64", "volta_sgemm_128x64_nn"
 VOLTA = {"device_vendor": "Nvidia", "compute_cap_major": 7, "compute_cap_minor": 0}
@@ -250,41 +250,12 @@ def test_kernels_of_fewer_blocks_than_multiprocessors_are_told() -> None:
     assert gpu_run([(HALF, 10, 980)], core_count=6, **VOLTA).advice == ()
 
 
-def attention_run(kernel: str) -> Analysis:
-    """An attention whose softmax takes half of each step."""
-    ops = {kernel: "net/attention/Softmax:Softmax", "scores": "net/attention/einsum/Einsum:Einsum"}
-    return gpu_run([("scores", 10, 490), (kernel, 500, 490)], ops=ops, **VOLTA | {"compute_cap_major": 6})
-
-
-def test_attention_in_separate_kernels_could_be_one() -> None:
-    (advice,) = attention_run("softmax_warp_forward").advice
-    assert advice.rule == "unfused_attention"
-    assert advice.gain_ratio == pytest.approx(0.49, abs=0.02)
-    assert attention_run("cudnn_fmha_forward").advice == ()
-
-
 def test_a_pascal_has_no_tensor_cores_to_use() -> None:
     pascal = VOLTA | {"compute_cap_major": 6}
     assert gpu_run([(SINGLE, 10, 980)], **pascal).advice == ()
 
 
 ROOM = memory_event(10, 1, 3 * GIGABYTE, 3 * GIGABYTE)
-
-
-@pytest.mark.parametrize(
-    ("in_use", "before", "factor"),
-    [(3, 0, 4), (6, 0, 2), (12, 0, None), (5, 3, 4)],  # GB of 16 at the peak, of them before the capture
-)
-def test_room_for_a_larger_batch_of_a_waiting_device_is_told_by_a_factor_one_would_try(
-    in_use: int, before: int, factor: int | None
-) -> None:
-    held = [memory_event(10, 1, (in_use - before) * GIGABYTE, in_use * GIGABYTE)]
-    found = [one for one in gpu_run([(HALF, 10, 390)], memory=held, **VOLTA).advice if one.rule == "memory_headroom"]
-    assert [one.evidence["batch_factor"] for one in found] == ([] if factor is None else [factor])
-    if found:
-        assert (found[0].severity, found[0].gain_ratio) == ("low", 0)
-        assert found[0].evidence["fixed_bytes"] == before * GIGABYTE
-        assert f"{factor} times as many samples" in found[0].fix.words
 
 
 def test_a_device_that_computes_or_waits_for_data_needs_no_larger_batch() -> None:

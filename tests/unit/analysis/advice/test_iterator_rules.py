@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import Event, event, line, plane, session, trace
-from tests.unit.analysis.advice.test_host_rules import WORK, only, run
+from tests.unit.analysis.advice.test_host_rules import only
 from tests.unit.analysis.advice.test_input_rules import drawn, tiny_model
 from tests.unit.analysis.input.iterator_drawings import ROOT, call
 from tfprof_widgets.analysis import Analysis, Run
@@ -118,21 +118,6 @@ def test_the_verdicts_speak_of_waiting_where_the_advice_does() -> None:
     assert [one.rule for one in long.advice] == ["input_bound"]
     assert "waits for data for another 10 %" in long.overview.verdict
     assert long.input_pipeline.verdict.startswith("Moderately input-bound")
-
-
-def test_slow_steps_beside_other_programs_promise_nothing() -> None:
-    slow = {"n_steps": 20, "only": lambda i: i in (6, 13), "longer": 300_000, "extra": [("y:MatMul", 100_000, 299_000)]}
-    alone = run(WORK, **slow)  # type: ignore[arg-type]
-    system = pd.DataFrame({"time_ms": [100.0 * k for k in range(26)], "cpu_pct": 90.0, "process_cpu_pct": 80.0})
-    busy = Analysis(alone.trace, system=system.assign(cpu0_pct=90.0, cpu1_pct=90.0))
-    assert Run(busy).is_machine_busy
-    (told,), (quiet,) = busy.advice, alone.advice
-    assert (told.rule, told.severity, quiet.severity) == ("straggler_step", "low", "high")
-    assert told.title.endswith("other programs took 1.00 cores meanwhile.")
-    roomy = system.assign(cpu_pct=50.0, **{f"cpu{k}_pct": 50.0 for k in range(4)})
-    assert (
-        Analysis(alone.trace, system=roomy).advice[0].severity == "high"
-    )  # of four cores others take one, and two are free
 
 
 def competing(input_us: float, *, cpu_pct: float = 95.0, own_pct: float = 180.0) -> Analysis:

@@ -205,7 +205,7 @@ def test_an_evaluation_in_some_steps_is_a_callback_and_no_save() -> None:
         source_map=seen,
     )
     assert rules(results)[0] == "host_callback"
-    assert not {"checkpoint_stall", "straggler_step"} & set(rules(results))
+    assert "checkpoint_stall" not in rules(results)
     first = results.advice[0]
     assert first.title.startswith("on_train_batch_end (train.py:3) takes 100 ms in 4 of 20 steps")
     assert first.gain_ratio == pytest.approx(400 / 2400, rel=0.05)

@@ -7,7 +7,6 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas as pd
@@ -16,6 +15,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.builders import Event, event
 from tests.cluster import Cluster
+from tests.html_reader import Seen
 from tests.unit.analysis.comparison.drawn_runs import Run, with_times
 from tests.unit.analysis.hosts.drawn_hosts import STEP_US, host, results_of
 from tfprof_widgets.analysis import Analysis, RunDiff, verdict_of
@@ -217,21 +217,8 @@ def test_a_page_shows_each_run_and_escapes_what_traces_say(runs: list[tfprof.Pro
     shown = scaling._repr_mimebundle_()
     assert "<script" not in shown["text/html"]
     assert scaling.sentence in shown["text/plain"]
-    rows = Rows()
-    rows.feed(shown["text/html"])
-    assert rows.n == 4
+    assert len(Seen(shown["text/html"]).rows) == 4
     assert repr(scaling) == f"<Scaling: {scaling.sentence}>"
-
-
-class Rows(HTMLParser):
-    """Counts the rows of a page, and that what opens is closed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.n = 0
-
-    def handle_starttag(self, tag: str, _: object) -> None:
-        self.n += tag == "tr"
 
 
 def at_once(*ops: str) -> bytes:

@@ -125,7 +125,7 @@ def test_kernels_of_jax_are_those_that_xprof_has(capture_of: CaptureOf) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_no_word_tells_to_change_what_only_tensorflow_has(capture_of: CaptureOf, name: str) -> None:
     prof, _ = opened(capture_of, name)
-    told = [prof.overview.verdict, prof.overview.verdict_detail, *prof.overview.next_steps]
+    told = [prof.overview.verdict, prof.overview.verdict_detail]
     for one in prof.advice:
         told += [one.headline, one.title, str(one.fix)]
     told += [line for text in (prof.text(), prof.report()) for line in text.splitlines() if "a trace of" not in line]

@@ -9,8 +9,7 @@ import pytest
 
 from tests.builders import Event, U, event, line, plane, space
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tests.unit.analysis.xprof_oracle import rows, xprof_all
-from tests.unit.analysis.xprof_reading import as_xprof
+from tests.unit.analysis.xprof_oracle import as_xprof, rows, xprof_all
 from tfprof_widgets.analysis import TABLES, UNIT_RATIOS, Analysis, ComputeUnit, Kernels, is_eligible_type, unit_of_name
 from tfprof_widgets.read import MESSAGES, read_xspace
 

@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tests.captures import committed
-from tests.unit.analysis.xprof_oracle import OpTotals, host_ops, rows
-from tests.unit.analysis.xprof_reading import xprof_units
+from tests.unit.analysis.xprof_oracle import OpTotals, host_ops, rows, xprof_units
 from tests.unit.formats.full_protobuf import space_class
 from tfprof_widgets.analysis import Analysis, Occurrences, aggregate_ops, dense_codes, op_occurrences
 from tfprof_widgets.read import read_xspace

@@ -117,35 +117,6 @@ def test_memory_of_a_capture_equals_xprof(kind: str, case_of: Callable[[str], Ca
     assert_equal_to_xprof(ours, theirs["memory_profile"]["memoryProfilePerAllocator"])
 
 
-def test_eight_gpus_have_the_published_figures(case_of: Callable[[str], Case]) -> None:
-    """TV12, apart from the lifetime peak: XProf's 5,006,386,688 is the mark on the last event in line order (D6)."""
-    case = case_of("v100")
-    profile = compute_memory(case.trace)
-    assert profile.allocators == ("GPU_1_bfc", "GPU_4_bfc", "GPU_6_bfc", "gpu_host_bfc")
-    theirs = case.theirs["memory_profile"]["memoryProfilePerAllocator"]["GPU_4_bfc"]["profileSummary"]
-    assert int(theirs["peakBytesUsageLifetime"]) == 5_006_386_688
-    row = profile.summary.set_index("allocator").loc["GPU_4_bfc"]
-    assert (row["peak_bytes"], row["capacity_bytes"]) == (6_208_853_760, 15_477_102_400)
-    assert row["peak_heap_bytes"] == 6_208_853_760
-    assert profile.peak("GPU_4_bfc")["allocation_bytes"].iloc[0] == 4_013_337_088
-    assert len(profile.timeline("GPU_6_bfc")) == 969
-    assert profile.peak("GPU_6_bfc")["occurrences"].sum() == 555  # 554 of ops and the row of other steps
-
-
-@pytest.mark.parametrize(("kind", "n_allocators"), [("v100", 4), ("h100_cnn_input", 3)])
-def test_live_sets_of_real_traces_add_up_to_the_bytes_in_use(
-    kind: str, n_allocators: int, case_of: Callable[[str], Case]
-) -> None:
-    profile = compute_memory(case_of(kind).trace)
-    assert len(profile.allocators) == n_allocators
-    for allocator in profile.allocators:
-        timeline = profile.timeline(allocator)
-        assert not timeline.empty
-        for k in range(0, len(timeline), 97):
-            total = profile.live(allocator, timeline["time_ms"].iloc[k])["total_bytes"].sum()
-            assert total == timeline["in_use_bytes"].iloc[k]
-
-
 def test_steps_stack_and_reused_addresses_equal_xprof() -> None:
     def memory(kind: str, at_us: float, address: int, size: int, heap: int, **more: Any) -> Any:
         stats: dict[str, Any] = {

@@ -14,12 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.builders import U, event, line, plane, space
 from tests.unit.analysis.parity.parity_case import GPU_KINDS, KINDS, Case
-from tests.unit.analysis.xprof_oracle import OpTotals, rows, xprof
-from tests.unit.analysis.xprof_reading import as_xprof, charged_to_roots
+from tests.unit.analysis.xprof_oracle import OpTotals, as_xprof, charged_to_roots, rows
 from tfprof_widgets.analysis import IDLE, aggregate_ops, op_occurrences
-from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Trace
 
 DEVICES = [
@@ -95,36 +92,6 @@ def test_host_ops_equal_the_event_by_event_reading_without_the_quirks(
     assert ours["total_time_us"].tolist() == (expected["total_ps"] / 1e6).tolist()
     assert ours["total_self_time_us"].tolist() == (expected["self_ps"] / 1e6).tolist()
     np.testing.assert_array_equal(ours["self_time_ratio"], expected["self_ps"] / expected["self_ps"].sum())
-
-
-@every_kind
-def test_ops_untouched_by_the_quirks_equal_xprof_directly(kind: str, case_of: Callable[[str], Case]) -> None:
-    case = case_of(kind)
-    quirky, plain = case.quirky_ops[0], case.plain_ops[0]
-    ours = case.our_ops(side="Host", idle=False).set_index("name")
-    compared = 0
-    for row in case.their_ops(side="Host"):
-        name = row["operation"]
-        if name != IDLE and quirky[name] == plain.get(name):
-            compared += 1
-            assert ours.loc[name, "total_time_us"] == row["total_time"]
-            assert ours.loc[name, "total_self_time_us"] == row["total_self_time"]
-            assert ours.loc[name, "occurrences"] == row["occurrences"]
-            assert ours.loc[name, "eager"] == (row["eager"] == "Eager")
-    # Without a graph, and where every op runs on the device, XProf counts little but allocations.
-    assert compared >= {"h100_eager": 1, "h100_transformer_loop": 2}.get(kind, 5)
-
-
-@every_kind
-def test_no_op_that_xprof_shows_is_missing_but_those_that_only_allocate(
-    kind: str, case_of: Callable[[str], Case]
-) -> None:
-    """D5: an op that only an allocation names was not executed during the capture. D15: compiling is none."""
-    case = case_of(kind)
-    theirs = {row["operation"] for row in case.their_ops(side="Host")} - {IDLE}
-    assert theirs
-    ours = set(case.results.ops.loc[case.results.ops["device"] == "Host", "name"])
-    assert theirs - ours <= {"Compiling IR"} | set(case.quirky_ops[0]) - set(case.plain_ops[0])
 
 
 def test_counting_what_xla_runs_takes_nothing_but_self_time_from_the_ops_around_it(
@@ -211,32 +178,3 @@ def assert_same_kernels(trace: Trace, table: dict[str, Any]) -> None:
 def test_kernels_of_a_capture_equal_xprof(kind: str, case_of: Callable[[str], Case]) -> None:
     case = case_of(kind)
     assert_same_kernels(case.as_xprof_counts, case.theirs["kernel_stats"])
-
-
-def test_kernels_of_two_devices_with_ties_and_tensor_cores_equal_xprof() -> None:
-    def kernel(name: str, at_us: float, us: float, op: str = "", details: str = "", **stats: Any) -> Any:
-        named = {"tf_op": op} if op else {}
-        return event(name, at_us, us, correlation_id=U(1), kernel_details=details or DETAILS, **named, **stats)
-
-    streams = [
-        kernel("volta_h884gemm", 0, 5.0009, "m/dense/MatMul:MatMul"),
-        kernel("volta_h884gemm", 10, 4, "m/dense/MatMul:MatMul"),
-        kernel("plain_gemm", 20, 3, "MatMul:MatMul"),
-        kernel("plain_gemm", 30, 3, "m/conv/Conv2D:Conv2D"),
-        kernel("b_tie", 40, 3, "m/add:AddV2"),
-        kernel("a_tie", 50, 3, "m/add:AddV2", details="regs:8 static_shared:4 dynamic_shared:4 occ_pct:12.5"),
-        kernel("a_tie", 60, 2, "m/add:AddV2", details="regs:8 static_shared:0 dynamic_shared:8 occ_pct:99"),
-        kernel("einsum", 70, 1, "e/einsum:Einsum", equation="ab,bc->ac"),
-        kernel("einsum", 80, 1, "e/einsum:Einsum", equation="ab->ba"),
-        kernel("no_op", 90, 1),
-        kernel("nothing", 95, 0, "m/add:AddV2"),
-        event("MemcpyH2D", 96, 1, correlation_id=U(2)),
-    ]
-    devices = [
-        plane(f"/device:GPU:{k}", line("Stream #7(Compute)", *streams, id=7), device_vendor="Nvidia") for k in (0, 1)
-    ]
-    content = space(plane("/host:CPU", line("main", event("train", 0, 100, _r=1, step_num=1))), *devices)
-    assert_same_kernels(read_xspace(content), xprof(content, "kernel_stats")["kernel_stats"])
-
-
-DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"

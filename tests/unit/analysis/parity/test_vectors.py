@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from tests.captures import committed
-from tests.unit.analysis.hosts.several_hosts_oracle import pod_steps, xprof_of_runs
+from tests.unit.analysis.hosts.test_hosts import pod_steps
 from tests.unit.analysis.parity import vector_traces as drawn
 from tests.unit.analysis.parity.parity_case import (
     KINDS,
@@ -25,7 +25,7 @@ from tests.unit.analysis.parity.parity_case import (
     Case,
     without_iterations,
 )
-from tests.unit.analysis.xprof_oracle import preprocessed, rows, xprof, xprof_all
+from tests.unit.analysis.xprof_oracle import preprocessed, rows, xprof, xprof_all, xprof_of_runs
 from tfprof_widgets.analysis import IDLE, Analysis, Overview, Steps, aggregate_ops, guide_of, idle_of, idle_times
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import merge_traces
@@ -218,19 +218,6 @@ def test_tv4_d7_no_sample_of_memory_is_left_out() -> None:
     assert [int(one["numOccurrences"]) for one in theirs["activeAllocations"]] == [2028, 1]
 
 
-def test_tv6_kernels_equal_xprof(theirs: dict[str, dict[str, Any]]) -> None:
-    shown = rows(theirs["gpu"]["kernel_stats"])
-    ours = results("gpu").kernels.frame
-    assert [(row["kernel_name"], row["occurrences"], row["total_duration_us"]) for row in shown] == [
-        ("kern", 2, 10),
-        ("kern_half_x", 1, 5),
-    ]
-    assert ours["name"].tolist() == ["kern", "kern_half_x"]
-    assert ours["total_time_us"].tolist() == [10, 5]
-    assert ours["shared_memory_bytes"].tolist() == [row["shmem_bytes"] for row in shown] == [24, 24]
-    assert ours["occupancy_pct"].tolist() == [row["occupancy_pct"] for row in shown] == [62.5, 62.5]
-
-
 def test_tv7_lines_that_xprof_derives_change_no_number_of_ours() -> None:
     """XProf writes steps and ops into lines of their own, from its device events (D1, D8); we count only what ran."""
     content = drawn.gpu_steps()
@@ -337,7 +324,7 @@ def test_tv10_idle_share_and_duty_cycle_of_a_tpu_equal_xprof(theirs_of_large: di
 
 def test_tv11_steps_of_two_hosts_are_aligned_by_time() -> None:
     files = {"a": drawn.gpu_host("a", 4, 0), "b": drawn.gpu_host("b", 5, 10)}
-    steps = pod_steps(xprof_of_runs({"TV11": files})["TV11"])
+    steps = pod_steps(xprof_of_runs({"TV11": files}, "pod_viewer")["TV11"])
     assert [sorted(step) for step in steps] == [["a", "b"]] * 3
     workers = Analysis(merge_traces([read_xspace(content) for content in files.values()])).workers
     assert workers.n_steps == 3

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.unit.analysis.source.model_programs import MODELS
 from tests.warm_process import run_file
 from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import open_traces
-
-from .model_programs import MODELS
 
 HEAD = """\
 import contextlib, sys

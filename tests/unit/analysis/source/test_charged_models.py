@@ -7,10 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.unit.analysis.source.model_programs import MODELS
+from tests.unit.analysis.source.source_programs import results_of
 from tfprof_widgets.analysis import EAGER_SEVERAL, EAGER_UNKNOWN, NOT_TRACED, UNATTRIBUTED
-
-from .model_programs import MODELS
-from .source_programs import results_of
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.nightly]
 

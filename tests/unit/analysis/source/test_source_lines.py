@@ -10,10 +10,9 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
+from tests.unit.analysis.source.source_programs import results_of
 from tfprof_widgets.analysis import LINE_PHASES, Analysis, SourceLines, compute_source_lines
 from tfprof_widgets.read import Frames
-
-from .source_programs import results_of
 
 pytestmark = pytest.mark.tensorflow
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import Event, Plane, U, event, line, plane, trace
-from tests.unit.analysis.steps.step_oracle import time_by_priority
+from tests.unit.analysis.xprof_oracle import time_by_priority
 from tfprof_widgets.analysis import (
     PS_PER_MS,
     Analysis,

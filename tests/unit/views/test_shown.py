@@ -1,4 +1,4 @@
-"""What a reader sees first: typical steps, advice and notices, before any event or source map has come."""
+"""What a reader sees of a trace: first of all, of a hostile one, and of a large one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
-from tests.builders import Event, event, line, plane, session, space, trace
+from tests.builders import EPOCH_NS, Event, Plane, U, aggregated, event, line, plane, session, space, trace
 from tests.fake_shell import FakeShell
 from tests.packs import first_of, is_here, unpack
 from tests.unit.analysis.advice.gpu_drawings import gpu_run
 from tests.unit.analysis.advice.test_device_rules import PLANTED
+from tests.unit.views.received import receive
 from tfprof_widgets.analysis import Analysis, Fix, GraphsSwitchedOff, Highlight, advise
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.show import (
@@ -26,6 +27,7 @@ from tfprof_widgets.show import (
     compute_positions,
     embed,
     first_view,
+    layer_list,
     limits_of,
     typical_steps,
     view_of,
@@ -240,8 +242,6 @@ def test_an_advice_becomes_json_with_null_for_what_is_no_number() -> None:
 
 
 def test_a_payload_names_its_advice_first(tmp_path: Path) -> None:
-    import tfprof_widgets as tfprof
-
     prof = tfprof.load(write_run(tmp_path / "run", PLAIN))
     sections = prof.timeline().data.payload.sections
     assert next(iter(sections)) == "advice"
@@ -254,12 +254,11 @@ def test_the_first_pack_does_not_wait_for_advice() -> None:
     results = gpu_run(**PLANTED["collectives"][0])
     payload = Payload(results)
     assert "advice" not in results.__dict__
-    assert not {"advice", "next_steps", "advice_notices"} & is_here(payload)
-    assert payload.keys[:3] == ("advice:0", "next_steps:0", "advice_notices:0")
+    assert not {"advice", "advice_notices"} & is_here(payload)
+    assert payload.keys[:2] == ("advice:0", "advice_notices:0")
     assert first_of(payload)[0]["advice"] == []
     told = unpack(payload.part("advice:0"))[0]["advice"]
     assert [one["title"] for one in told] == [one.title for one in results.advice]
-    assert unpack(payload.part("next_steps:0"))[0]["next_steps"] == list(results.overview.next_steps)
     assert payload.part("advice:0") is payload.part("advice:0")
 
 
@@ -268,3 +267,211 @@ def test_what_a_saved_notebook_keeps_of_a_long_capture_has_the_advice(monkeypatc
     payload = Payload(gpu_run(**PLANTED["collectives"][0]))
     assert "advice:0" in dict(embed(payload, "steps").parts)
     assert "advice:0" in dict(embed(payload, 4 * sum(map(len, payload.first.values()))).parts)
+
+
+GPU = "/device:GPU:0"
+N_MANY = 70_000
+"""More than 16 bits can count."""
+THREE_HOURS_PS = 10**16
+"""Beyond 2^53, from where on a double does not hold every picosecond."""
+
+
+def at(start_ps: int, duration_ps: int, name: str = "a:MatMul", **stats: object) -> Event:
+    return Event(name, start_ps, duration_ps, tuple(stats.items()))
+
+
+def nested() -> list[Plane]:
+    return [plane(CPU, line("main", *(at(i, 3 * N_MANY - 2 * i) for i in range(N_MANY))))]
+
+
+def many_stats() -> list[Plane]:
+    return [plane(CPU, line("main", Event("x", 0, 5, (("k", 1),) * N_MANY), event("y", 9, 1, last=7)))]
+
+
+def many_allocators() -> list[Plane]:
+    made = [event("MemoryAllocation", i, 0, allocator_name=f"a{i:03}", bytes_allocated=i, addr=i) for i in range(300)]
+    return [plane(CPU, line("main", *made))]
+
+
+def late() -> list[Plane]:
+    steps = [at(THREE_HOURS_PS + 10**9 * i + 1, 10**9 - 1, "train", _r=1, step_num=i) for i in range(4)]
+    allocation = at(
+        *(THREE_HOURS_PS + 3, 0, "MemoryAllocation"),
+        allocator_name="bfc",
+        bytes_allocated=2**62 + 1,
+        bytes_reserved=2**62,
+        bytes_available=2**62,
+        requested_bytes=-(2**63),
+        peak_bytes_in_use=2**63 - 1,
+        fragmentation=float("nan"),
+    )
+    return [
+        session(duration_us=2e10),
+        plane(CPU, line("main", *steps, at(THREE_HOURS_PS + 5, 7), allocation)),
+    ]
+
+
+def beyond_the_end() -> list[Plane]:
+    return [plane(CPU, line("m", at(2**62, 2**62), at(2**60 - 1, 2**60 - 1), at(5, -5), at(-(2**62), 1)))]
+
+
+def odd_clocks() -> list[Plane]:
+    clock = plane("Task Environment", profile_start_time=U(EPOCH_NS), profile_stop_time=U(2**64 - 1))
+    lines = [line("a", event("x:A", 1, 1), timestamp_ns=2**63 - 1), line("b", event("y", 1, 1), timestamp_ns=-(2**63))]
+    return [clock, plane(CPU, *lines, process_id=U(2**64 - 1))]
+
+
+def names() -> list[Plane]:
+    raw = [
+        "\0",
+        "</script>",
+        "a" * 10**5,
+        b"\xed\xa0\x80 half a pair",
+        b"\xff:MatMul",
+        ":",
+        "Iterator::",
+        "\u2028",
+        "{}",
+        "",
+    ]
+    events = [event(one, 9 * i, 5, stats={"\0": "\0", "": "", "tf_op": "\0:A", "id": i}) for i, one in enumerate(raw)]
+    return [plane(CPU, line("\0\u202e", *events))]
+
+
+def devices_alone() -> list[Plane]:
+    kernels = [event("k", 9 * i, 5, correlation_id=i, tf_op="a/b:MatMul") for i in range(5)]
+    return [plane(GPU, line("s", *kernels), memory_size=2**63 - 1), plane("/device:TPU:0", line("t", event("k", 1, 2)))]
+
+
+def other_kinds() -> list[Plane]:
+    stats = {
+        "_r": "x",
+        "step_num": 1.5,
+        "id": "q",
+        "group_id": b"g",
+        "tf_op": 5,
+        "allocator_name": 5,
+        "_p": float("inf"),
+    }
+    seen = ("train", "Iterator::Root", "MemoryAllocation", "a:B", "EagerExecute", "TraceContext")
+    return [plane(CPU, line("main", *(event(name, 9 * i, 5, stats=stats) for i, name in enumerate(seen))))]
+
+
+def nothing() -> list[Plane]:
+    return [plane(CPU, line("empty")), plane("")]
+
+
+def counted() -> list[Plane]:
+    return [
+        plane(
+            CPU,
+            line("m", aggregated("a:B", 2**31 + 5, 1e6), aggregated("train", 5, 7, _r=1), event("c:D", 1, 2)),
+        )
+    ]
+
+
+HOSTILE = (
+    *(nested, many_stats, many_allocators, late, beyond_the_end, odd_clocks),
+    *(names, devices_alone, other_kinds, nothing, counted),
+)
+
+
+def reject(constant: str) -> float:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+@pytest.mark.parametrize("drawn", HOSTILE, ids=lambda drawn: drawn.__name__)
+def test_a_trace_that_loads_is_shown(drawn: Callable[[], list[Plane]], tmp_path: Path) -> None:
+    (tmp_path / "h.xplane.pb").write_bytes(space(*drawn()))
+    prof = tfprof.load(tmp_path)
+    payload = Payload(prof.run.results)
+    got = receive(payload)
+    json.loads(json.dumps(got.meta), parse_constant=reject)
+    assert got.n_events == got.meta["n_events_sent"] <= prof.trace.n_events
+    for name, columns in (first_of(payload)[1] | got.tables).items():
+        for column, values in columns.items():
+            if values.dtype.kind == "f" and column != "fragmentation_ratio":
+                assert np.isfinite(values).all(), (name, column)
+    assert "\n" not in repr(prof)
+    summary = prof.text()
+    summary.encode("utf-8")
+    assert summary.count("\n") < 60
+    for part in (prof.memory, prof.overview, prof.input_pipeline, prof.select(time_range=(0, 1000))):
+        assert len(repr(part)) < 500
+    assert prof.to_html(tmp_path / "out.html").stat().st_size > 10_000
+
+
+def test_a_trace_without_planes_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "h.xplane.pb").write_bytes(space(hostnames=["box"], errors=["the device was lost"]))
+    prof = tfprof.load(tmp_path)
+    meta, _ = first_of(Payload(prof.run.results))
+    assert (meta["n_events"], meta["planes"]) == (0, [])
+    limits = json.loads(prof.dashboard().options)["limits"]
+    assert [(limit["text"], limit["view"]) for limit in limits] == [("the device was lost", "")]
+    assert "the device was lost" in prof.text()
+
+
+def test_every_allocator_beyond_the_255th_keeps_its_own_memory() -> None:
+    meta, tables = first_of(Payload(Analysis(trace(*many_allocators()))))
+    assert tables["memory"]["allocator"].tolist() == list(range(300))
+    assert meta["allocators"][299] == "a299"
+
+
+def test_times_beyond_2_hours_arrive_as_the_nearest_double() -> None:
+    read = trace(*late())
+    got = receive(Payload(Analysis(read)))
+    assert float(read.start_ps[0]) != int(read.start_ps[0])  # there is something to round
+    assert sorted(got.events["start_ps"].tolist()) == sorted(float(start) for start in read.start_ps.tolist())
+
+
+def test_of_many_allocators_a_summary_names_the_largest_and_how_many_there_are(tmp_path: Path) -> None:
+    (tmp_path / "h.xplane.pb").write_bytes(space(*many_allocators()))
+    summary = tfprof.load(tmp_path).text()
+    assert "Memory a299: peak 299 bytes" in summary
+    assert "8 of 300 allocators" in summary
+
+
+@pytest.fixture(scope="module")
+def prof(capture_of: Callable[[str], Path]) -> tfprof.Profile:
+    return tfprof.load(capture_of("h100_resnet_mixed").parents[3])
+
+
+def test_its_page_is_small_and_keeps_three_steps(prof: tfprof.Profile, tmp_path: Path) -> None:
+    """8.1 MB of packs if they were not coded, 4.5 MB its page before."""
+    page = prof.to_html(tmp_path / "page.html")
+    assert page.stat().st_size <= 3_000_000
+    assert "this page holds 82,873 of 277,012 events in full" in page.read_text(encoding="utf-8")
+
+
+def test_a_dashboard_says_how_the_capture_ended_and_its_limits_in_the_words_of_today(prof: tfprof.Profile) -> None:
+    options = json.loads(prof.dashboard().options)
+    assert options["outcome"] == "complete"
+    assert [limit["view"] for limit in options["limits"]] == ["source_view", "op_table"]
+    assert [limit["is_told"] for limit in options["limits"]] == [True, False], (
+        "the view tells how much of the time it is"
+    )
+    assert (
+        options["limits"][1]["text"]
+        == "No FLOP counts of graph ops that XLA did not compile: counting ran out of time."
+    )
+    assert "(a bound)" not in prof.text() + prof.report()
+
+
+def test_runs_of_copies_say_when_each_ran_what_it_cost_and_whether_steps_are_averaged(prof: tfprof.Profile) -> None:
+    results = prof.run.results
+    got = receive(Payload(results))
+    runs, copies = got.tables["copy_runs"], results.copies
+    exposed = np.bincount(runs["copy"], weights=runs["exposed_ps"], minlength=len(copies))
+    assert (exposed / 1e9).tolist() == pytest.approx(copies["exposed_time_ms"].tolist())
+    step = results.steps.event_step[results.copy_runs["event"]]
+    averaged = np.flatnonzero(results.is_averaged)
+    assert 0 < len(averaged) < len(results.is_averaged)
+    assert (runs["is_steady"] == 1).tolist() == np.isin(step, averaged).tolist()
+
+
+def test_layers_come_with_the_parameters_of_their_own_weights(prof: tfprof.Profile) -> None:
+    results = prof.run.results
+    layers = {layer["layer"]: layer["n_params"] for layer in layer_list(results.layers, results.variables, slice(None))}
+    assert layers["resnet50/conv1_conv"] == 7 * 7 * 3 * 64 + 64
+    assert layers["tf.data"] is None
+    assert sum(n or 0 for n in layers.values()) <= results.variables["n_params"].sum()
