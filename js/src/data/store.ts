@@ -405,6 +405,8 @@ export interface EventsState extends Readonly<Record<"isOffline" | "isFull" | "h
 const WINDOW_AFTER_MS = 2500;
 
 export class TraceData {
+  /** The host that tables are of, as it stands in a sentence; "" for all hosts. */
+  readonly of: string = "";
   nViews = 0;
   meta!: TraceMeta;
   /** Why something cannot come, in words for the reader; "" while nothing is wrong. */

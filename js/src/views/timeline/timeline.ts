@@ -454,7 +454,7 @@ function shareWindow(root: HTMLElement, state: TimelineState, signal: AbortSigna
 
 export const timeline: TraceBuilder = {
   name: "timeline",
-  isOfAll: true,
+  atHost: "same",
   build: (view) => void new Timeline(view),
 };
 
