@@ -426,8 +426,8 @@ export class TraceData {
   readonly #refused = new Set<string>();
   readonly #decoding = new Set<string>();
   readonly #wantedStats = new Set<number>();
-  /** Resolves when the parts of the state are decoded. */
-  readonly whenReady: Promise<void>;
+  /** The parts of the state, by when they are unpacked. */
+  readonly #unpacked: Promise<readonly Promise<unknown>[]>;
   /** From when on the next tile may be taken. */
   #turnAt = 0;
 
@@ -439,7 +439,13 @@ export class TraceData {
       take: (key, bytes) => void this.#take(key, bytes),
       refuse: (key, reason) => this.#refuse(key, reason),
     });
-    this.whenReady = this.#takeFirst(model, ref);
+    this.#unpacked = this.#takeFirst(model, ref);
+  }
+
+  /** Resolves when these of the parts of the state are unpacked, and those before them. */
+  async unpacked(reads: Reads): Promise<void> {
+    const stages = await this.#unpacked;
+    await Promise.all(stages.slice(0, READS.indexOf(reads) + 1));
   }
 
   /** Asks through the model of one more view, until the signal. */
@@ -494,6 +500,7 @@ export class TraceData {
   /** Resolves when the tables and lists are whole, or when a capped page holds no more of them than their window. */
   async ready(names: readonly string[]): Promise<void> {
     const areWhole = () => names.every((name) => this.isWhole(name));
+    if (!areWhole()) await this.unpacked("all");
     if (areWhole() || (this.isOffline && this.#sections.hasWindow)) return;
     for (const name of names) this.#needed.add(name);
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -548,7 +555,7 @@ export class TraceData {
   }
   readonly #early = new Map<number, Pack>();
 
-  async #takeFirst(model: AnyModel, ref: string) {
+  async #takeFirst(model: AnyModel, ref: string): Promise<readonly Promise<unknown>[]> {
     const traits = await wholeTraits(model, ref, "parts");
     const [first, ...others] = traits("parts") as readonly (readonly [string, string])[];
     const pack = parsePack(await this.#inflater.run(fromBase64(first?.[1] ?? "")));
@@ -557,10 +564,18 @@ export class TraceData {
     readOps(this.meta, pack.tables.ops);
     this.#sections = new Sections(pack, this.meta);
     this.#names = new Names(pack, this.meta);
-    await Promise.all(others.map(([key, text]) => this.#take(key, fromBase64(text))));
+    let before: Promise<unknown> = Promise.resolve();
+    return READS.map((reads) => {
+      const parts = others.filter(([key]) => readBy(key) === reads);
+      const turn = before;
+      const all = Promise.all(parts.map(([key, text]) => this.#take(key, fromBase64(text), turn)));
+      before = all.then(painted);
+      return all;
+    });
   }
 
-  async #take(key: string, bytes: Uint8Array) {
+  /** Inflates at once, and unpacks in its turn. */
+  async #take(key: string, bytes: Uint8Array, turn?: Promise<unknown>) {
     const [name, number] = splitKey(key);
     if (name === "stats") {
       this.#stats.take(number, bytes);
@@ -570,7 +585,8 @@ export class TraceData {
     }
     this.#decoding.add(key);
     try {
-      const pack = parsePack(await this.#inflater.run(bytes));
+      const [raw] = await Promise.all([this.#inflater.run(bytes), turn]);
+      const pack = parsePack(raw);
       if (name === "events" && this.#events) await this.#nextTurn();
       this.#takePack(name, number, pack);
     } catch (error) {
@@ -693,6 +709,26 @@ function splitKey(key: string): readonly [string, number] {
   return at < 0 ? [key, 0] : [key.slice(0, at), Number(key.slice(at + 1))];
 }
 
+/** What views read of the parts of a state, in the order in which they are unpacked: figures and cards, what a timeline draws, all. */
+const READS = ["figures", "events", "all"] as const;
+export type Reads = (typeof READS)[number];
+
+/** Resolves when what was drawn is on the screen: unpacking would keep the page from it; soon in a hidden page, which draws nothing. */
+function painted(): Promise<void> {
+  return new Promise((resolve) => {
+    globalThis.requestAnimationFrame?.(() => setTimeout(resolve));
+    setTimeout(resolve, UNPAINTED_MS);
+  });
+}
+
+const UNPAINTED_MS = 100;
+
+function readBy(key: string): Reads {
+  const [name] = splitKey(key);
+  if (["kernels", "structure", "hlo_graphs"].includes(name)) return "all";
+  return ["sample", "window", ...BY_TILE].includes(name) ? "events" : "figures";
+}
+
 /** The views read the ops of a trace as lists of the meta object. */
 function readOps(meta: TraceMeta, table: Table | undefined) {
   const { name, type, family, is_device, is_eager, only_waits } = (table ?? EMPTY_TABLE).columns;
@@ -708,11 +744,17 @@ function readOps(meta: TraceMeta, table: Table | undefined) {
   });
 }
 
-export async function connectData(host: Host, ref: string, signal: AbortSignal): Promise<TraceData> {
+/** The store of a trace, when what the view reads of the parts that its state has is unpacked. */
+export async function connectData(
+  host: Host,
+  ref: string,
+  signal: AbortSignal,
+  reads: Reads = "all",
+): Promise<TraceData> {
   const model = await host.getModel(ref, { signal });
   signal.throwIfAborted();
   const store = acquire(String(model.get("data_id")), model, ref, signal);
-  await store.whenReady;
+  await store.unpacked(reads);
   signal.throwIfAborted();
   store.join(model, signal);
   return store;

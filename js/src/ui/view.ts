@@ -5,7 +5,7 @@ import { Chosen, type Needs } from "../data/hosts";
 import { connectLink, type Link } from "../data/link";
 import type { TraceMeta } from "../data/meta";
 import { noteDrawn } from "../data/page";
-import { connectData, type TraceData } from "../data/store";
+import { connectData, type Reads, type TraceData } from "../data/store";
 import {
   type AnyModel,
   atEnd,
@@ -88,7 +88,9 @@ const PS_PER_NS = 1000;
 /** Resolves when the tables and lists are here; until then the view's place says what it waits for. */
 async function waitFor(view: TraceView, names: readonly string[]): Promise<void> {
   const { data, root, signal } = view;
-  const missing = names.filter((name) => !data.isWhole(name));
+  const isMissing = (name: string) => !data.isWhole(name);
+  if (names.some(isMissing)) await data.unpacked("all");
+  const missing = names.filter(isMissing);
   if (missing.length === 0 || (data.window && data.isOffline)) return;
   const ended = within(signal);
   const bar = h("progress", { "aria-label": "Parts that have arrived" });
@@ -309,6 +311,8 @@ export interface TraceBuilder extends Needs {
   readonly name: string;
   /** When another host is chosen it is built anew, or stays the same, being of all hosts; else its tables change, which it follows. */
   readonly atHost?: "rebuilt" | "same";
+  /** All that it reads at first; a view in sight when the page opens says it, so as not to wait for more. */
+  readonly reads?: Reads;
   build(view: TraceView): void | Promise<void>;
 }
 
@@ -317,7 +321,7 @@ export function mount(builder: TraceBuilder): WidgetModule {
   const buildAll = async (view: View) => {
     const [link, data] = await Promise.all([
       connectLink(view.host, String(view.model.get("link")), view.signal),
-      connectData(view.host, String(view.model.get("data")), view.signal),
+      connectData(view.host, String(view.model.get("data")), view.signal, builder.reads),
     ]);
     if (view.signal.aborted) return;
     const whole = { link, data };

@@ -433,6 +433,7 @@ function openingOf(view: TraceView, body: HTMLElement, rest: HTMLElement) {
 
 export const dashboard: TraceBuilder = {
   name: "dashboard",
+  reads: "figures",
   async build(view) {
     // Tabs and limits are of all hosts, whichever is chosen.
     const all = { ...view, ...view.whole };

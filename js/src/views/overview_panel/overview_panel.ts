@@ -586,4 +586,5 @@ export const overviewPanel: TraceBuilder = {
   },
   needs: ["steps", "top_ops"],
   atHost: "rebuilt",
+  reads: "figures",
 };

@@ -455,6 +455,7 @@ function shareWindow(root: HTMLElement, state: TimelineState, signal: AbortSigna
 export const timeline: TraceBuilder = {
   name: "timeline",
   atHost: "same",
+  reads: "events",
   build: (view) => void new Timeline(view),
 };
 
