@@ -20,7 +20,7 @@ import {
   type Table,
   type TypedArray,
 } from "./pack";
-import { type AnyModel, atEnd, type Host, Listeners, ofPage, wholeTraits } from "./widget";
+import { type AnyModel, atEnd, drawn, type Host, Listeners, ofPage, wholeTraits } from "./widget";
 
 export interface Reply {
   readonly message: Readonly<Record<string, unknown>>;
@@ -569,7 +569,7 @@ export class TraceData {
       const parts = others.filter(([key]) => readBy(key) === reads);
       const turn = before;
       const all = Promise.all(parts.map(([key, text]) => this.#take(key, fromBase64(text), turn)));
-      before = all.then(painted);
+      before = all.then(drawn);
       return all;
     });
   }
@@ -712,16 +712,6 @@ function splitKey(key: string): readonly [string, number] {
 /** What views read of the parts of a state, in the order in which they are unpacked: figures and cards, what a timeline draws, all. */
 const READS = ["figures", "events", "all"] as const;
 export type Reads = (typeof READS)[number];
-
-/** Resolves when what was drawn is on the screen: unpacking would keep the page from it; soon in a hidden page, which draws nothing. */
-function painted(): Promise<void> {
-  return new Promise((resolve) => {
-    globalThis.requestAnimationFrame?.(() => setTimeout(resolve));
-    setTimeout(resolve, UNPAINTED_MS);
-  });
-}
-
-const UNPAINTED_MS = 100;
 
 function readBy(key: string): Reads {
   const [name] = splitKey(key);

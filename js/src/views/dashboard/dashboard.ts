@@ -2,12 +2,12 @@
 
 import { STEADY } from "../../data/columns";
 import type { TraceMeta } from "../../data/meta";
-import { type AnyModel, atEnd, reasonOf, within } from "../../data/widget";
+import { type AnyModel, atEnd, drawn, reasonOf, within } from "../../data/widget";
 import { hostCuts, hostsOf, shortHost } from "../../model/hosts";
 import { describeRange, hasSteady } from "../../model/range";
 import { formatCount, plural } from "../../model/text";
 import { BRING_VIEW, SHOW_VIEW, TabBar, VIEW_TITLES } from "../../ui/controls";
-import { button, drawn, h, on, say, setAria, textFits, titledAlike, watchSize } from "../../ui/dom";
+import { button, h, on, say, setAria, textFits, titledAlike, watchSize } from "../../ui/dom";
 import { HostBar, openCode } from "../../ui/host_bar";
 import { chooseRange, hasHosts, renderChild, type TraceBuilder, type TraceView } from "../../ui/view";
 
