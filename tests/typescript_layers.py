@@ -42,7 +42,7 @@ HOSTS = (
     "views/timeline/",
     "views/worker_chart/",
 )
-"""Where a host is chosen or is the subject: a card of advice, a track, a row of hosts. All others draw the tables that the store gives."""
+"""Where a host is chosen or is the subject: a card of advice, a track, a row of hosts. All others draw what the store gives."""
 
 HOST_FILTERS = re.compile(r"\blink\.host\b|\bsetHost\b|\bview\.whole\b|\bHostTables\b|\bofAllHosts\b")
 
