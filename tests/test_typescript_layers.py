@@ -58,6 +58,8 @@ def test_a_file_in_no_unit_is_found(path: str) -> None:
         ("draw/x.ts", 'import { mount } from "../ui/view";'),
         ("draw/x.ts", 'document.createElement("canvas");'),
         ("data/x.ts", 'import { h } from "../ui/dom";'),
+        ("views/op_table/op_table.ts", "const host = view.link.host;"),
+        ("model/ops.ts", "const own = new HostTables(meta, table, name);"),
         ("data/x.ts", 'import { paint } from "../draw/paint";'),
         ("ui/x.ts", 'import { x } from "../views/timeline/timeline";'),
         ("ui/x.ts", 'type X = typeof import("../entries/page");'),

@@ -33,6 +33,19 @@ PAGE_GLOBALS: dict[str, tuple[str, ...]] = {
 }
 """Unit -> names of the page that it may not touch: a model has no page, a painter is given what it draws on."""
 
+HOSTS = (
+    "data/",
+    "ui/view.ts",
+    "ui/host_bar.ts",
+    "views/dashboard/",
+    "views/overview_panel/",
+    "views/timeline/",
+    "views/worker_chart/",
+)
+"""Where a host is chosen or is the subject: a card of advice, a track, a row of hosts. All others draw what the store gives."""
+
+HOST_FILTERS = re.compile(r"\blink\.host\b|\bsetHost\b|\bview\.whole\b|\bHostTables\b|\bofAllHosts\b")
+
 
 class Import(NamedTuple):
     """One import of a file: the line it stands in, and what it names."""
@@ -110,6 +123,8 @@ def violations(path: PurePosixPath, source: str) -> list[str]:
         elif not any(target == name or target.startswith(f"{name}/") for name in PACKAGES.get(unit, ())):
             found.append(f"{path}:{line}: {folder} must not import {target}")
     bare = COMMENTS_AND_STRINGS.sub(" ", source)
+    if not str(path).startswith(HOSTS):
+        found += [f"{path}: {folder} filters by host: {match[0]}" for match in HOST_FILTERS.finditer(bare)]
     return found + [f"{path}: {folder} touches {name}" for name in PAGE_GLOBALS.get(unit, ()) if touches(bare, name)]
 
 

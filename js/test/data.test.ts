@@ -72,6 +72,19 @@ describe("data", () => {
     await vi.waitFor(() => expect(asked(page)).toContain("kernels:1"));
   });
 
+  it("unpacks what figures and cards are made of before all else that the page holds", async () => {
+    const parts = await Promise.all(
+      ["kernels:0", "kernels:1", "memory:0", "memory:1"].map(async (key) => {
+        return [key, Buffer.from(await encodePack(PARTS[key])).toString("base64")] as const;
+      }),
+    );
+    const page = await fakePage(FIRST, { parts });
+    const figures = await connectData(page.host, "anywidget:data1", signal, "figures");
+    expect([figures.isWhole("memory"), figures.isWhole("kernels")]).toEqual([true, false]);
+    const all = await connectData(page.host, "anywidget:data1", signal);
+    expect([all.isWhole("memory"), all.isWhole("kernels"), asked(page)]).toEqual([true, true, []]);
+  });
+
   it("asks for nothing when the first pack is everything", async () => {
     const page = await fakePage(trainingRun({ nSteps: 2 }));
     const data = await connectData(page.host, "anywidget:data1", signal);

@@ -1,7 +1,7 @@
 /** What Python says of a range or a host -> the same as views work it out, compared. */
 
 import { numbers, type RangePs } from "../src/data/columns";
-import { HostTables, hostMeta } from "../src/data/hosts";
+import { HostTables, hostMeta, ofAllHosts } from "../src/data/hosts";
 import type { TraceMeta } from "../src/data/meta";
 import { EMPTY_TABLE, type Table } from "../src/data/pack";
 import type { TraceData } from "../src/data/store";
@@ -155,7 +155,7 @@ export function expectOverview(part: Part, { step_time_ms, breakdown, top_ops }:
   expectRows([{ avg, std, min, max }], [step_time_ms]);
   expectSameRows(parts as unknown as readonly Row[], breakdown, ["category"]);
   const side = meta.op_device.includes(1) ? 1 : 0;
-  const rows = topOps(meta, table("top_ops") ?? EMPTY_TABLE, side);
+  const rows = topOps(meta, ofAllHosts(table("top_ops")) ?? EMPTY_TABLE, side);
   expectSameRows(
     rows.map(({ name, ms, ratio }) => ({ name, self_time_ms_per_step: ms, self_time_ratio: ratio })),
     top_ops.map(({ name, self_time_ms_per_step, self_time_ratio }) => ({

@@ -46,6 +46,14 @@ function taken(table: Table, kept: Int32Array, maps: Readonly<Record<string, Int
   return { n: kept.length, columns };
 }
 
+/** Of a table in which all hosts together have rows of their own, which are no host's, these. */
+export function ofAllHosts(table: Table | undefined): Table | undefined {
+  if (table === undefined) return undefined;
+  const host = numbers(table, "host");
+  const rows = keptRows(table.n, (row) => host[row] < 0);
+  return rows.length === 0 ? table : taken(table, rows, {});
+}
+
 type List = "hosts" | "lines" | "steps" | "pipelines" | "allocators";
 
 interface Owned {
@@ -133,17 +141,24 @@ export class HostTables {
   }
 }
 
-export type OverviewOf = (meta: TraceMeta, steps: Table, host: string) => OverviewMeta;
+/** What is worked out of a host, and how it is called in a sentence. */
+export interface HostModel {
+  readonly overview: (meta: TraceMeta, steps: Table, host: string) => OverviewMeta;
+  readonly shortName: (name: string, hosts: readonly string[]) => string;
+}
 
 /** The meta object of one host: what is not known host by host is the whole trace's, and lists that come later are followed. */
-export function hostMeta(tables: HostTables, overviewOf: OverviewOf): TraceMeta {
+export function hostMeta(tables: HostTables, overviewOf: HostModel["overview"]): TraceMeta {
   const { meta } = tables;
   const prefix = `${tables.name}: `;
   const bare = (name: string) => (name.startsWith(prefix) ? name.slice(prefix.length) : name);
   const own = <T>(all: readonly T[] | undefined, rows: Int32Array) => Array.from(rows, (row) => (all ?? [])[row]);
   const getters: { readonly [K in keyof TraceMeta]?: () => unknown } = {
     step_names: () => own(meta.step_names, tables.rows("steps")),
-    overview: () => overviewOf(meta, tables.table("steps") ?? EMPTY_TABLE, tables.name),
+    overview: () => {
+      const own = overviewOf(meta, tables.table("steps") ?? EMPTY_TABLE, tables.name);
+      return { ...own, verdict_detail: allHosts(meta.overview.verdict ?? "") };
+    },
     pipelines: () => own(meta.pipelines, tables.rows("pipelines")),
     allocators: () => own(meta.allocators, tables.rows("allocators")).map(bare),
     memory_summary: () =>
@@ -174,7 +189,7 @@ function once(make: () => unknown): () => unknown {
   };
 }
 
-export function allHosts(sentence: string): string {
+function allHosts(sentence: string): string {
   return sentence && `All hosts: ${sentence}`;
 }
 
@@ -219,7 +234,7 @@ export class Chosen {
 
   constructor(
     readonly whole: { readonly link: Link; readonly data: TraceData },
-    readonly overviewOf: OverviewOf,
+    readonly model: HostModel,
     readonly needs: Needs,
   ) {
     this.#meta = whole.data.meta;
@@ -242,7 +257,7 @@ export class Chosen {
   }
 
   #renew(): void {
-    this.#meta = this.#tables === null ? this.whole.data.meta : hostMeta(this.#tables, this.overviewOf);
+    this.#meta = this.#tables === null ? this.whole.data.meta : hostMeta(this.#tables, this.model.overview);
   }
 
   tell(): void {
@@ -306,8 +321,14 @@ export class Chosen {
 
   #dataOf(whole: TraceData): TraceData {
     const chosen = this;
-    const table = (name: string) => (chosen.#tables ?? whole).table(name);
+    const table = (name: string) => {
+      if (chosen.#tables !== null) return chosen.#tables.table(name);
+      return name === "top_ops" ? ofAllHosts(whole.table(name)) : whole.table(name);
+    };
     return over(whole, {
+      get of() {
+        return chosen.host === "" ? "" : chosen.model.shortName(chosen.host, whole.meta.hosts ?? []);
+      },
       get meta() {
         return chosen.#meta;
       },
@@ -363,8 +384,7 @@ export const SUBJECTS = {
   pipelines: [({ meta }: TraceData) => (meta.pipelines ?? []).length === 0, "ran no tf.data pipeline"],
 } as const;
 
-/** What a reduced profile, which has no single executions, cannot give. */
-export const REDUCED = {
+const REDUCED = {
   range:
     "A reduced profile has no op times of a range; those without one are shown here. Open a host in full for a range.",
   kernels: "These are the kernels of all hosts: a reduced profile has only their sums.",
@@ -373,6 +393,11 @@ export const REDUCED = {
   memory: "A reduced profile has the peaks of memory without single allocations: open a host in full for its timeline.",
   counters: "Not over time in a reduced profile. The memory view has the peak of each host that recorded it.",
 } as const;
+
+/** What a reduced profile, which has no single executions, cannot give; "" of another one. */
+export function notReduced({ is_summed }: TraceMeta, what: keyof typeof REDUCED): string {
+  return is_summed ? REDUCED[what] : "";
+}
 
 /** Lists that are of all hosts, though one is chosen, and what is said of them. */
 const OF_ALL: Readonly<Record<string, readonly [isSo: (data: TraceData) => boolean, words: string]>> = {

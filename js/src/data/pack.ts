@@ -15,45 +15,56 @@ interface Code {
   readonly scale?: number;
 }
 
-/** Fills a column whose bytes, low ones of all rows first, are `bytes`; `other` is the one that its code names. */
-function decodeInto(column: TypedArray, code: Code, bytes: Uint8Array, other: TypedArray | null): void {
-  if (code.base === "bits") {
-    joinBytes(column, bytes, code.width);
-    return;
-  }
-  const left = numbersOf(bytes, column.length, code.width);
+/** A column whose bytes, low ones of all rows first, are `bytes`; `other` is the one that its code names. */
+function decoded(
+  Constructor: Constructed,
+  n: number,
+  code: Code,
+  bytes: Uint8Array,
+  other: TypedArray | null,
+): TypedArray {
+  if (code.base === "bits") return joinBytes(new Constructor(n), bytes, code.width);
+  // All loops are over doubles: one over several kinds of arrays is some times slower.
+  const values = numbersOf(bytes, n, code.width);
   const scale = code.scale ?? 1;
-  const to = column as Float64Array;
-  const of = other as Float64Array | null;
+  const of = other === null || other instanceof Float64Array ? other : new Float64Array(other as Int32Array);
   if (code.base === "plain" || code.base === "less") {
-    for (let i = 0; i < to.length; i++) to[i] = left[i] * scale + (of ? of[i] : 0);
-    return;
+    if (of !== null) for (let i = 0; i < n; i++) values[i] = values[i] * scale + of[i];
+    else if (scale !== 1) for (let i = 0; i < n; i++) values[i] *= scale;
+  } else {
+    let value = code.first ?? 0;
+    for (let i = 0; i < n; i++) {
+      if (i > 0) value += (of === null ? 0 : of[i - 1]) + values[i] * scale;
+      values[i] = value;
+    }
   }
-  let value = code.first ?? 0;
-  for (let i = 0; i < to.length; i++) {
-    if (i > 0) value += (of ? of[i - 1] : 0) + left[i] * scale;
-    to[i] = value;
-  }
+  return Constructor === Float64Array ? values : new (Constructor as Int32ArrayConstructor)(values);
 }
 
 /** Undoes zigzag. Doubles, because numbers have up to 53 digits. */
 function numbersOf(bytes: Uint8Array, n: number, width: number): Float64Array {
   const found = new Float64Array(n);
-  for (let plane = 0, factor = 1; plane < width; plane++, factor *= 256) {
-    const at = plane * n;
-    for (let i = 0; i < n; i++) found[i] += bytes[at + i] * factor;
+  for (let i = 0; i < n; i++) {
+    let low = 0;
+    let high = 0;
+    for (let plane = 0, at = i; plane < width; plane++, at += n) {
+      if (plane < 4) low |= bytes[at] << (plane * 8);
+      else high |= bytes[at] << (plane * 8 - 32);
+    }
+    const half = (high >>> 0) * 2 ** 31 + (low >>> 1);
+    found[i] = low & 1 ? -half - 1 : half;
   }
-  for (let i = 0; i < n; i++) found[i] = found[i] % 2 === 0 ? found[i] / 2 : -(found[i] + 1) / 2;
   return found;
 }
 
-function joinBytes(column: TypedArray, bytes: Uint8Array, width: number) {
+function joinBytes(column: TypedArray, bytes: Uint8Array, width: number): TypedArray {
   const n = column.length;
   const to = new Uint8Array(column.buffer, column.byteOffset, column.byteLength);
   for (let plane = 0; plane < width; plane++) {
     const at = plane * n;
     for (let i = 0; i < n; i++) to[i * width + plane] = bytes[at + i];
   }
+  return column;
 }
 
 export type TypedArray =
@@ -102,6 +113,7 @@ export const CONSTRUCTORS = {
   u1: Uint8Array,
   u8: BigUint64Array,
 } as const;
+type Constructed = (typeof CONSTRUCTORS)[Dtype];
 
 export const EMPTY_TABLE: Table = { n: 0, columns: {} };
 
@@ -150,9 +162,7 @@ function columnOf(
   if (!code) return new Constructor(body.buffer as ArrayBuffer, body.byteOffset + offset, n);
   const other = code.of === undefined ? null : others[code.of];
   if (other === undefined) throw new Error(`Pack column ${name}: its base "${code.of}" is missing`);
-  const column = new Constructor(n);
-  decodeInto(column, code, body.subarray(offset, end), other);
-  return column;
+  return decoded(Constructor, n, code, body.subarray(offset, end), other);
 }
 
 /** Base64 of any length to bytes (atob needs a binary string in between). */

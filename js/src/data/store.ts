@@ -20,7 +20,7 @@ import {
   type Table,
   type TypedArray,
 } from "./pack";
-import { type AnyModel, atEnd, type Host, Listeners, ofPage, wholeTraits } from "./widget";
+import { type AnyModel, atEnd, drawn, type Host, Listeners, ofPage, wholeTraits } from "./widget";
 
 export interface Reply {
   readonly message: Readonly<Record<string, unknown>>;
@@ -405,6 +405,8 @@ export interface EventsState extends Readonly<Record<"isOffline" | "isFull" | "h
 const WINDOW_AFTER_MS = 2500;
 
 export class TraceData {
+  /** The host that tables are of, as it stands in a sentence; "" for all hosts. */
+  readonly of: string = "";
   nViews = 0;
   meta!: TraceMeta;
   /** Why something cannot come, in words for the reader; "" while nothing is wrong. */
@@ -424,8 +426,8 @@ export class TraceData {
   readonly #refused = new Set<string>();
   readonly #decoding = new Set<string>();
   readonly #wantedStats = new Set<number>();
-  /** Resolves when the parts of the state are decoded. */
-  readonly whenReady: Promise<void>;
+  /** The parts of the state, by when they are unpacked. */
+  readonly #unpacked: Promise<readonly Promise<unknown>[]>;
   /** From when on the next tile may be taken. */
   #turnAt = 0;
 
@@ -437,7 +439,13 @@ export class TraceData {
       take: (key, bytes) => void this.#take(key, bytes),
       refuse: (key, reason) => this.#refuse(key, reason),
     });
-    this.whenReady = this.#takeFirst(model, ref);
+    this.#unpacked = this.#takeFirst(model, ref);
+  }
+
+  /** Resolves when these of the parts of the state are unpacked, and those before them. */
+  async unpacked(reads: Reads): Promise<void> {
+    const stages = await this.#unpacked;
+    await Promise.all(stages.slice(0, READS.indexOf(reads) + 1));
   }
 
   /** Asks through the model of one more view, until the signal. */
@@ -492,6 +500,7 @@ export class TraceData {
   /** Resolves when the tables and lists are whole, or when a capped page holds no more of them than their window. */
   async ready(names: readonly string[]): Promise<void> {
     const areWhole = () => names.every((name) => this.isWhole(name));
+    if (!areWhole()) await this.unpacked("all");
     if (areWhole() || (this.isOffline && this.#sections.hasWindow)) return;
     for (const name of names) this.#needed.add(name);
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -546,7 +555,7 @@ export class TraceData {
   }
   readonly #early = new Map<number, Pack>();
 
-  async #takeFirst(model: AnyModel, ref: string) {
+  async #takeFirst(model: AnyModel, ref: string): Promise<readonly Promise<unknown>[]> {
     const traits = await wholeTraits(model, ref, "parts");
     const [first, ...others] = traits("parts") as readonly (readonly [string, string])[];
     const pack = parsePack(await this.#inflater.run(fromBase64(first?.[1] ?? "")));
@@ -555,10 +564,18 @@ export class TraceData {
     readOps(this.meta, pack.tables.ops);
     this.#sections = new Sections(pack, this.meta);
     this.#names = new Names(pack, this.meta);
-    await Promise.all(others.map(([key, text]) => this.#take(key, fromBase64(text))));
+    let before: Promise<unknown> = Promise.resolve();
+    return READS.map((reads) => {
+      const parts = others.filter(([key]) => readBy(key) === reads);
+      const turn = before;
+      const all = Promise.all(parts.map(([key, text]) => this.#take(key, fromBase64(text), turn)));
+      before = all.then(drawn);
+      return all;
+    });
   }
 
-  async #take(key: string, bytes: Uint8Array) {
+  /** Inflates at once, and unpacks in its turn. */
+  async #take(key: string, bytes: Uint8Array, turn?: Promise<unknown>) {
     const [name, number] = splitKey(key);
     if (name === "stats") {
       this.#stats.take(number, bytes);
@@ -568,7 +585,8 @@ export class TraceData {
     }
     this.#decoding.add(key);
     try {
-      const pack = parsePack(await this.#inflater.run(bytes));
+      const [raw] = await Promise.all([this.#inflater.run(bytes), turn]);
+      const pack = parsePack(raw);
       if (name === "events" && this.#events) await this.#nextTurn();
       this.#takePack(name, number, pack);
     } catch (error) {
@@ -691,6 +709,16 @@ function splitKey(key: string): readonly [string, number] {
   return at < 0 ? [key, 0] : [key.slice(0, at), Number(key.slice(at + 1))];
 }
 
+/** What views read of the parts of a state, in the order in which they are unpacked: figures and cards, what a timeline draws, all. */
+const READS = ["figures", "events", "all"] as const;
+export type Reads = (typeof READS)[number];
+
+function readBy(key: string): Reads {
+  const [name] = splitKey(key);
+  if (["kernels", "structure", "hlo_graphs"].includes(name)) return "all";
+  return ["sample", "window", ...BY_TILE].includes(name) ? "events" : "figures";
+}
+
 /** The views read the ops of a trace as lists of the meta object. */
 function readOps(meta: TraceMeta, table: Table | undefined) {
   const { name, type, family, is_device, is_eager, only_waits } = (table ?? EMPTY_TABLE).columns;
@@ -706,11 +734,17 @@ function readOps(meta: TraceMeta, table: Table | undefined) {
   });
 }
 
-export async function connectData(host: Host, ref: string, signal: AbortSignal): Promise<TraceData> {
+/** The store of a trace, when what the view reads of the parts that its state has is unpacked. */
+export async function connectData(
+  host: Host,
+  ref: string,
+  signal: AbortSignal,
+  reads: Reads = "all",
+): Promise<TraceData> {
   const model = await host.getModel(ref, { signal });
   signal.throwIfAborted();
   const store = acquire(String(model.get("data_id")), model, ref, signal);
-  await store.whenReady;
+  await store.unpacked(reads);
   signal.throwIfAborted();
   store.join(model, signal);
   return store;

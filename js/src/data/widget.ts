@@ -103,6 +103,20 @@ export function ofPage<T>(name: string, make: (forget: () => void) => T): T {
   return page[key];
 }
 
+const UNSEEN_MS = 300;
+
+/** Resolves when the page has had the time to draw what is in it now; soon where nothing is drawn, as in a hidden tab. */
+export function drawn(): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, UNSEEN_MS);
+    const end = () => {
+      clearTimeout(timer);
+      setTimeout(resolve);
+    };
+    globalThis.requestAnimationFrame?.(() => requestAnimationFrame(end));
+  });
+}
+
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

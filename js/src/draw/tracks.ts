@@ -1,7 +1,7 @@
 /** The visible tracks as rectangles and names: slices, levels, strips of hosts, counters, gaps. */
 
 import { firstWhere, gallop, lowerBound, type Span, upperBound, xAt } from "../data/columns";
-import { REDUCED } from "../data/hosts";
+import { notReduced } from "../data/hosts";
 import { CATEGORIES, CATEGORY_LABELS } from "../data/meta";
 import { type HostStrip, hostsOf } from "../model/hosts";
 import { axisTop, type Counter, extremeInSpan, loadOf, PARTS, type SliceBuffer, visibleFrom } from "../model/lod";
@@ -410,10 +410,8 @@ export function drawNoCounter(frame: Frame, y: number) {
   const { ctx, palette, width, labelWidth, meta } = frame;
   fillRect(ctx, -labelWidth, y - 2, labelWidth + width, 1, palette.rule);
   fillText(ctx, "Memory in use", 15 - labelWidth, y + 8, palette.ink2);
-  const reason =
-    meta.is_summed && (meta.n_allocators ?? 0) > 0
-      ? REDUCED.counters
-      : "Not recorded on this run. The memory view says how to record it.";
+  const reduced = (meta.n_allocators ?? 0) > 0 ? notReduced(meta, "counters") : "";
+  const reason = reduced || "Not recorded on this run. The memory view says how to record it.";
   fillText(ctx, reason, 6, y + 8, palette.ink);
 }
 

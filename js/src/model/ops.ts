@@ -340,7 +340,6 @@ export function sideOf({ op_device }: Pick<TraceMeta, "op_device">, op: number):
 
 /** What part of a training step an op belongs to, in the order of the ids of `op_places.phase`. */
 export const PHASES = ["forward", "backward", "optimizer", "other"] as const;
-export type Phase = (typeof PHASES)[number];
 
 /** Adds up the ops of each of `n` entries, by the number of its entry; negative for an op that is left out. */
 export function sumByEntry(places: ArrayLike<number>, totals: OpSums, n: number, keep?: (op: number) => boolean) {

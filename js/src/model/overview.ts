@@ -1,7 +1,6 @@
 /** The overview of a trace: the words and figures of its header, its facts, and the cards of advice. */
 
 import { columns, numbers } from "../data/columns";
-import { allHosts } from "../data/hosts";
 import { type AdviceMeta, CATEGORY_LABELS, type OverviewMeta, type TraceMeta } from "../data/meta";
 import type { Table } from "../data/pack";
 import { hostsOf, shortHost } from "./hosts";
@@ -122,10 +121,8 @@ export interface TopOp {
 
 /** The ops of one side (0 host, 1 device) with the most self time, as Python's `compute_top_ops` found them. */
 export function topOps(meta: TraceMeta, top: Table, side: 0 | 1): TopOp[] {
-  const [host, op, occurrences, ms, ratio] = columns(top, "host", "op", "occurrences", "ms", "ratio");
-  // Those of all hosts have rows of their own, which are no host's.
-  const isOfAll = host.some((one) => one < 0);
-  const isWanted = (row: number) => host[row] < 0 === isOfAll && meta.op_device[op[row]] === side;
+  const [op, occurrences, ms, ratio] = columns(top, "op", "occurrences", "ms", "ratio");
+  const isWanted = (row: number) => meta.op_device[op[row]] === side;
   const rows = Array.from({ length: top.n }, (_, row) => row).filter(isWanted);
   return rows.map((row) => ({
     op: op[row],
@@ -345,7 +342,6 @@ export function hostOverview(meta: TraceMeta, steps: Table, host: string): Overv
     step_time: time,
     breakdown,
     verdict: hostSentence(shortHost(host, hostsOf(meta)), time.avg, largest),
-    verdict_detail: allHosts(meta.overview.verdict ?? ""),
     limiter: largest?.category ?? "",
     environment: {
       ...environment,

@@ -205,7 +205,6 @@ const PACE_MS = 50;
 /** What takes longer than half a frame waits until the drag rests for `REST_MS`. */
 const SLOW_MS = 8;
 const REST_MS = 120;
-const UNSEEN_MS = 300;
 /** To add up more rows of a table takes longer than a frame has. */
 export const MANY_ROWS = 100_000;
 
@@ -226,18 +225,6 @@ export function paced(fn: () => unknown, signal: AbortSignal, isSlow: () => bool
     asked = performance.now();
     next();
   };
-}
-
-/** Resolves when the page has had the time to draw what is in it now; soon where nothing is drawn, as in a hidden tab. */
-export function drawn(): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, UNSEEN_MS);
-    const end = () => {
-      clearTimeout(timer);
-      setTimeout(resolve);
-    };
-    requestAnimationFrame(() => requestAnimationFrame(end));
-  });
 }
 
 /** Words that are cut where there is no room for them: on hover the whole. */

@@ -7,7 +7,7 @@ import { aStep, type CsvColumns, csvOf, formatAmount, formatCount, formatPercent
 import type { Pane } from "./controls";
 import { button, type Child, download, h, inFrame, on, say, setAria } from "./dom";
 import { type CellLook, type GridColumn, Sheet } from "./sheet";
-import { follow, hostWords, type TraceView, toggleSelection, type View } from "./view";
+import { follow, type TraceView, toggleSelection, type View } from "./view";
 
 interface GridOptions<R> {
   readonly label: string;
@@ -446,7 +446,7 @@ export class LinkedTable<R> {
   }
 
   #whyEmpty(): string {
-    const host = hostWords(this.view);
+    const host = this.view.data.of;
     const noun = this.options.noun();
     if (this.#all.length > 0)
       return `None of the ${noun} matches the filter. Clear it, or write /pattern/i for a regular expression.`;
@@ -463,10 +463,9 @@ export class LinkedTable<R> {
     const all = sum(this.#all);
     const parts = [`${formatCount(shown.length)} of ${formatCount(this.#all.length)} ${noun()}`];
     if (all > 0) parts.push(`${formatPercent(sum(shown) / all)} of ${weightNoun}`);
-    const host = hostWords(this.view);
     const linked = about?.() ?? ` · ${describeRange(data.meta, data.table("steps"), this.scope)}`;
     if (isOverThreads && this.#all.some(isOverThreads)) parts.push(OVER_THREADS);
-    return [parts.join(" · "), `${host && ` · ${host}`}${linked}`];
+    return [parts.join(" · "), `${data.of && ` · ${data.of}`}${linked}`];
   }
 
   #followSelection(): void {

@@ -5,7 +5,7 @@ import { Chosen, type Needs } from "../data/hosts";
 import { connectLink, type Link } from "../data/link";
 import type { TraceMeta } from "../data/meta";
 import { noteDrawn } from "../data/page";
-import { connectData, type TraceData } from "../data/store";
+import { connectData, type Reads, type TraceData } from "../data/store";
 import {
   type AnyModel,
   atEnd,
@@ -17,7 +17,7 @@ import {
   type WidgetModule,
   within,
 } from "../data/widget";
-import { hostsOf, shortHost } from "../model/hosts";
+import { shortHost } from "../model/hosts";
 import { hostOverview } from "../model/overview";
 import { NOT_HERE, notKnownWords, waitingWords } from "../model/range";
 import { button, emptyState, h, MANY_ROWS, paced, watchTheme } from "./dom";
@@ -88,7 +88,9 @@ const PS_PER_NS = 1000;
 /** Resolves when the tables and lists are here; until then the view's place says what it waits for. */
 async function waitFor(view: TraceView, names: readonly string[]): Promise<void> {
   const { data, root, signal } = view;
-  const missing = names.filter((name) => !data.isWhole(name));
+  const isMissing = (name: string) => !data.isWhole(name);
+  if (names.some(isMissing)) await data.unpacked("all");
+  const missing = names.filter(isMissing);
   if (missing.length === 0 || (data.window && data.isOffline)) return;
   const ended = within(signal);
   const bar = h("progress", { "aria-label": "Parts that have arrived" });
@@ -122,8 +124,8 @@ function noteAbove(root: HTMLElement): (...words: (string | HTMLElement)[]) => v
 }
 
 /** Hides the view where its figures would be of what happens to be here, and says why, for as long as that is so. */
-function sayWhatIsMissing(view: TraceView) {
-  const { chosen, root, signal, whole } = view;
+function sayWhatIsMissing(view: TraceView, chosen: Chosen) {
+  const { root, signal, whole } = view;
   const note = noteAbove(root);
   const update = () => {
     const { missing } = chosen;
@@ -199,9 +201,10 @@ class Hosted {
 
   constructor(
     readonly view: TraceView,
+    readonly chosen: Chosen,
     readonly builder: TraceBuilder,
   ) {
-    const { whole, signal, chosen } = view;
+    const { whole, signal } = view;
     this.#note = noteAbove(view.root);
     whole.link.on("host", () => this.#follow(), signal);
     whole.link.on("time_range", () => this.#say(), signal);
@@ -215,22 +218,23 @@ class Hosted {
     // What was built for another host must not draw.
     const onTheme = (listener: () => void) => this.view.onTheme(() => !built.signal.aborted && listener());
     const view = { ...this.view, signal: built.signal, onTheme };
-    const { nothing } = view.chosen;
+    const { nothing } = this.chosen;
     this.#isEmpty = nothing !== "";
     if (this.#isEmpty) view.root.append(this.#emptyState(nothing));
     else {
       await this.builder.build(view);
       if (built.signal.aborted) return;
-      sayWhatIsMissing(view);
+      sayWhatIsMissing(view, this.chosen);
     }
     this.#say();
   }
 
   #follow(): void {
-    const { chosen, whole } = this.view;
+    const { chosen } = this;
+    const { whole } = this.view;
     void whole.data.ready(["host_totals"]);
     if (!chosen.choose()) return;
-    if (!this.builder.isRebuilt && !this.#isEmpty && chosen.nothing === "") {
+    if (this.builder.atHost !== "rebuilt" && !this.#isEmpty && chosen.nothing === "") {
       chosen.tell();
       this.#say();
     } else void this.#rebuild();
@@ -254,9 +258,9 @@ class Hosted {
   }
 
   #emptyState(words: string): HTMLElement {
-    const { signal, link } = this.view;
+    const { signal, link, data } = this.view;
     const why = "Other hosts did. Choose another one, or all of them.";
-    const box = emptyState(`${hostWords(this.view)} ${words}`, why, "", signal);
+    const box = emptyState(`${data.of} ${words}`, why, "", signal);
     box.append(
       h(
         "p",
@@ -268,7 +272,7 @@ class Hosted {
 
   /** What the figures are not of. */
   #say(): void {
-    const { caveats } = this.view.chosen;
+    const { caveats } = this.chosen;
     this.#note(...(caveats ? [caveats] : []));
   }
 }
@@ -291,14 +295,8 @@ export interface TraceView extends View {
   /** Of what is chosen; steps are then those of the chosen host. */
   readonly link: Link;
   readonly data: TraceData;
-  readonly chosen: Chosen;
-  /** Of all hosts. */
+  /** Of all hosts, for what is about hosts. */
   readonly whole: { readonly link: Link; readonly data: TraceData };
-}
-
-/** The chosen host in a sentence, "" for all hosts. */
-export function hostWords({ chosen }: Pick<TraceView, "chosen">): string {
-  return chosen.host === "" ? "" : shortHost(chosen.host, hostsOf(chosen.whole.data.meta));
 }
 
 const ALWAYS = ["ops", "op_shares"];
@@ -311,33 +309,33 @@ export interface ViewBuilder {
 /** A kind of view with the `link` and `data` references; it is built when what it needs is here. */
 export interface TraceBuilder extends Needs {
   readonly name: string;
-  /** Whether it is built anew for another host; else it draws itself anew when its tables change. */
-  readonly isRebuilt?: boolean;
-  /** Whether it is of all hosts, whichever is linked. */
-  readonly isOfAll?: boolean;
+  /** When another host is chosen it is built anew, or stays the same, being of all hosts; else its tables change, which it follows. */
+  readonly atHost?: "rebuilt" | "same";
+  /** All that it reads at first; a view in sight when the page opens says it, so as not to wait for more. */
+  readonly reads?: Reads;
   build(view: TraceView): void | Promise<void>;
 }
 
 export function mount(builder: TraceBuilder): WidgetModule {
-  const { name, build, needs = [], isOfAll } = builder;
+  const { name, build, needs = [], atHost } = builder;
   const buildAll = async (view: View) => {
     const [link, data] = await Promise.all([
       connectLink(view.host, String(view.model.get("link")), view.signal),
-      connectData(view.host, String(view.model.get("data")), view.signal),
+      connectData(view.host, String(view.model.get("data")), view.signal, builder.reads),
     ]);
     if (view.signal.aborted) return;
     const whole = { link, data };
-    const chosen = new Chosen(whole, hostOverview, builder);
+    const chosen = new Chosen(whole, { overview: hostOverview, shortName: shortHost }, builder);
     const { link: own, data: part } = chosen;
-    const traceView: TraceView = { ...view, ...(isOfAll ? whole : { link: own, data: part }), chosen, whole };
+    const traceView: TraceView = { ...view, ...(atHost === "same" ? whole : { link: own, data: part }), whole };
     // A view of a dashboard or of a comparison is inside another one.
     const isAlone = view.root.parentElement?.closest("[data-tfprof]") === null;
     if (hasHosts(data.meta) && isAlone && name !== "dashboard") addHostBar(traceView);
     await waitFor(traceView, [...ALWAYS, ...needs, ...(link.host === "" ? [] : ["host_totals"])]);
     if (view.signal.aborted) return;
-    if (!isOfAll) return new Hosted(traceView, builder).start();
+    if (atHost !== "same") return new Hosted(traceView, chosen, builder).start();
     await build(traceView);
-    sayWhatIsMissing(traceView);
+    sayWhatIsMissing(traceView, chosen);
   };
   return mountPlain({ name, build: buildAll });
 }

@@ -2,12 +2,12 @@
 
 import { STEADY } from "../../data/columns";
 import type { TraceMeta } from "../../data/meta";
-import { type AnyModel, atEnd, reasonOf, within } from "../../data/widget";
+import { type AnyModel, atEnd, drawn, reasonOf, within } from "../../data/widget";
 import { hostCuts, hostsOf, shortHost } from "../../model/hosts";
 import { describeRange, hasSteady } from "../../model/range";
 import { formatCount, plural } from "../../model/text";
 import { BRING_VIEW, SHOW_VIEW, TabBar, VIEW_TITLES } from "../../ui/controls";
-import { button, drawn, h, on, say, setAria, textFits, titledAlike, watchSize } from "../../ui/dom";
+import { button, h, on, say, setAria, textFits, titledAlike, watchSize } from "../../ui/dom";
 import { HostBar, openCode } from "../../ui/host_bar";
 import { chooseRange, hasHosts, renderChild, type TraceBuilder, type TraceView } from "../../ui/view";
 
@@ -367,17 +367,15 @@ class Chip {
     this.#whole = button("whole capture", set(true), view.signal, { title });
     this.#scopes = h("span.seg", { role: "group", "aria-label": "What all figures are of" }, this.#steps, this.#whole);
     this.element.append(this.#box, this.#scopes);
-    for (const field of ["time_range", "whole_capture", "host"] as const)
-      view.link.on(field, () => this.#show(), view.signal);
-    view.chosen.data.onTables(() => this.#show(), view.signal, ["steps", "step_totals"]);
+    for (const field of ["time_range", "whole_capture"] as const) view.link.on(field, () => this.#show(), view.signal);
+    view.data.onTables(() => this.#show(), view.signal, ["steps", "step_totals"]);
     watchSize(view.root, view.signal, () => this.#show());
     this.#show();
   }
 
   #show(): void {
-    const { link, chosen } = this.view;
-    chosen.choose();
-    const { data, host } = chosen;
+    const { link, data } = this.view;
+    const { host } = link;
     const range = link.timeRange;
     const rangePs = range === null ? null : ([range[0] * 1000, range[1] * 1000] as const);
     const { clientWidth } = this.view.root;
@@ -406,10 +404,10 @@ class Chip {
 
 /** The box to choose a host, above everything, and what stands in place of it all where a host is opened in full. */
 function hostParts(view: TraceView, body: HTMLElement): HTMLElement[] {
-  const { link, data, signal, root } = view;
+  const { signal, root, whole } = view;
   const opened = new OpenedHost(view, body);
   root.append(opened.element);
-  const bar = new HostBar({ link, data, signal, onOpen: (host) => void opened.open(host) });
+  const bar = new HostBar({ ...whole, signal, onOpen: (host) => void opened.open(host) });
   return [bar.element, opened.say];
 }
 
@@ -435,12 +433,14 @@ function openingOf(view: TraceView, body: HTMLElement, rest: HTMLElement) {
 
 export const dashboard: TraceBuilder = {
   name: "dashboard",
-  isOfAll: true,
+  reads: "figures",
   async build(view) {
+    // Tabs and limits are of all hosts, whichever is chosen.
+    const all = { ...view, ...view.whole };
     const place = () => h("div.place");
     const [overview, steps, timeline] = [place(), place(), place()];
-    const limits = limitsOf(view);
-    const tabs = new Tabs(view, limits);
+    const limits = limitsOf(all);
+    const tabs = new Tabs(all, limits);
     tabs.bar.append(new Chip(view).element);
     const top = h("div.tfp-dash-top", overview, steps);
     const rest = h("div.tfp-rest", timeline, tabs.bar, ...tabs.panels);

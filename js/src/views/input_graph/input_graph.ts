@@ -596,5 +596,5 @@ export const inputGraph: TraceBuilder = {
   needs: ["pipelines", "iterator_calls", "steps", "step_totals"],
   forRange: ["occurrences"],
   about: "pipelines",
-  isRebuilt: true,
+  atHost: "rebuilt",
 };

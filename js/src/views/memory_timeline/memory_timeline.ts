@@ -348,5 +348,5 @@ export const memoryTimeline: TraceBuilder = {
   needs: ["memory", "steps", "allocators", "memory_summary"],
   ofWindow: ["memory"],
   about: "memory",
-  isRebuilt: true,
+  atHost: "rebuilt",
 };

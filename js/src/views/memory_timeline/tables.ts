@@ -1,7 +1,7 @@
 /** The tables under the memory chart: holders by op, layer or line, by step, lifetimes, what is not freed. */
 
 import type { RangePs } from "../../data/columns";
-import { REDUCED } from "../../data/hosts";
+import { notReduced } from "../../data/hosts";
 import type { MemorySummaryRow } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
 import {
@@ -465,7 +465,7 @@ export function showSums(view: TraceView): void {
     csv: fields("allocator", "peak_bytes", "peak_at_ms", "capacity_bytes", "n_allocations", "n_deallocations"),
   });
   const save = button("CSV", () => ledger.save(), signal, { title: SAVE_TITLE });
-  const words = h("span.tfp-say", { role: "note" }, REDUCED.memory);
+  const words = h("span.tfp-say", { role: "note" }, notReduced(data.meta, "memory"));
   root.append(h("div.tfp-fill", h("div.bar", words, h("span.sp"), save), ledger.element));
   ledger.show(rows, { name: plural(rows.length, "allocator"), peak: `Peak, ${unit[1]}` });
 }

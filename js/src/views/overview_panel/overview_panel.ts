@@ -47,7 +47,7 @@ import {
 } from "../../ui/dom";
 import { FailurePanel } from "../../ui/failure_panel";
 import { categorySwatch } from "../../ui/share_bar";
-import { chooseRange, hostWords, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { chooseRange, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
 
 const N_CARDS = 3;
 const BARS = { high: 3, medium: 2, low: 1 } as const;
@@ -457,7 +457,7 @@ class WhatNext {
       if (pane === "top") top.draw();
     };
     const panes = [
-      { value: "next" as Pane, text: hostWords(this.view) === "" ? title : `${title}, all hosts` },
+      { value: "next" as Pane, text: this.view.data.of === "" ? title : `${title}, all hosts` },
       { value: "top" as Pane, text: "Top ops" },
     ];
     const pane = segmented("What the column shows", panes, this.#pane, choose, this.view.signal, "tfp-words");
@@ -585,5 +585,6 @@ export const overviewPanel: TraceBuilder = {
     } else view.root.append(h("div.tfp-ov", header(view), breakdown(view), new WhatNext(view).element));
   },
   needs: ["steps", "top_ops"],
-  isRebuilt: true,
+  atHost: "rebuilt",
+  reads: "figures",
 };

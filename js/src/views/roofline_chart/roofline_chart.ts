@@ -1,7 +1,7 @@
 /** The roofline of the linked time range: a circle for each op, to be pointed at and walked through. */
 
 import { eachInside, numbers, type RangePs, rangeInPs, rangeOf, type Scope, STEADY } from "../../data/columns";
-import { REDUCED } from "../../data/hosts";
+import { notReduced } from "../../data/hosts";
 import type { RooflineMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { opName } from "../../model/ops";
@@ -10,7 +10,7 @@ import { scopeOf, stepsOfScope, wholeSteps } from "../../model/range";
 import { formatAmount, formatCount, formatNumber, formatPercent, formatTime, plural } from "../../model/text";
 import { emptyState, h, inFrame, on, onKeys, say, setAria, svg, textWidth, watchSize } from "../../ui/dom";
 import { type Tip, TipBox } from "../../ui/plot";
-import { follow, hostWords, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { follow, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
 
 /** What an op is held up by; "cache" where it moved more than the memory could, "" where that is not known. */
 type Bound = "compute" | "memory" | "cache" | "";
@@ -608,7 +608,7 @@ class RooflineChart {
     const { view, roofline } = this;
     const { data, link } = view;
     const { table } = data;
-    const isWhole = link.timeRange === null && hostWords(view) === "";
+    const isWhole = link.timeRange === null && data.of === "";
     // Of one host nothing but its executions is known.
     const scope = isWhole ? scopeOf(link, table) : rangeInPs(link.timeRange, table("steps"));
     const nSteps = stepsOfScope(table("steps"), scope);
@@ -627,7 +627,8 @@ const NO_GPU =
   "A roofline sets what kernels of a GPU compute and move against what it could. The Ops view has the time of all ops.";
 
 function nothing({ data, signal }: TraceView): HTMLElement {
-  if (data.meta.is_summed) return emptyState("No roofline of a reduced profile", REDUCED.roofline, "", signal);
+  const reduced = notReduced(data.meta, "roofline");
+  if (reduced) return emptyState("No roofline of a reduced profile", reduced, "", signal);
   if (data.meta.roofline === undefined) return emptyState("No kernel of a GPU in this capture", NO_GPU, "", signal);
   const code = COMPILE_CODE[frameworkOf(data.meta)];
   const why = `${NOT_KNOWN}${code && " Have XLA compile the training step:"}`;

@@ -454,7 +454,8 @@ function shareWindow(root: HTMLElement, state: TimelineState, signal: AbortSigna
 
 export const timeline: TraceBuilder = {
   name: "timeline",
-  isOfAll: true,
+  atHost: "same",
+  reads: "events",
   build: (view) => void new Timeline(view),
 };
 

@@ -303,18 +303,18 @@ function planeInfo(state: TimelineState, track: PlaneTrack): string {
 }
 
 /** Whether the window shows the whole capture, of which Python says how long each line was busy. */
-function isOfAll({ view, bounds }: TimelineState): boolean {
+function isOfCapture({ view, bounds }: TimelineState): boolean {
   return view.t0 <= bounds.t0 && view.t1 >= bounds.t1;
 }
 
 /** "all 3.30 s", or how long the window is: another base than the steps of the averages. */
 function shown(state: TimelineState): string {
   const time = formatTime(state.view.t1 - state.view.t0);
-  return isOfAll(state) ? `all ${time}` : `these ${time}`;
+  return isOfCapture(state) ? `all ${time}` : `these ${time}`;
 }
 
 function isKnown(state: TimelineState): boolean {
-  return isOfAll(state) || state.events.hasAll(state.view);
+  return isOfCapture(state) || state.events.hasAll(state.view);
 }
 
 function busiest({ meta }: TimelineState, lines: readonly number[]): number {
@@ -327,7 +327,7 @@ function busiest({ meta }: TimelineState, lines: readonly number[]): number {
 
 function isBusy(state: TimelineState, line: number): boolean {
   const { events, rows, view, meta } = state;
-  if (isOfAll(state)) return meta.lines[line].busy_ps > 0;
+  if (isOfCapture(state)) return meta.lines[line].busy_ps > 0;
   const row = rows.firstRow[line];
   return row < rows.firstRow[line + 1] && coveredTime(events, row, view) > 0;
 }
@@ -338,7 +338,7 @@ function deviceInfo(state: TimelineState, line: number): string {
   if (rows.firstRow[line + 1] === row) return "no events here";
   const captured = view.t1 - view.t0 - timeInside(uncaptured, view);
   if (!isKnown(state)) return "";
-  const busyPs = isOfAll(state) ? meta.lines[line].busy_ps : coveredTime(events, row, view);
+  const busyPs = isOfCapture(state) ? meta.lines[line].busy_ps : coveredTime(events, row, view);
   const busy = `busy ${formatPercent(busyPs / Math.max(1, captured))} of ${shown(state)}`;
   if (!events.hasAll(view)) return busy;
   const { count, meanPs } = gapsIn(state.gapsOf(row), view);

@@ -29,7 +29,7 @@ import { type CellLook, restLabel } from "../../ui/icicle";
 import type { Tip } from "../../ui/plot";
 import { Sheet, type SheetColumn } from "../../ui/sheet";
 import { type BarPart, barCell, titled } from "../../ui/table";
-import { hostWords, type TraceView } from "../../ui/view";
+import type { TraceView } from "../../ui/view";
 
 export type ViewKind = TreeKind | "graph" | "hlo";
 
@@ -101,7 +101,8 @@ export class TreeModel {
   }
   /** Whether times are those that the profile itself has, as that of a graph without executions. */
   get #isOwn(): boolean {
-    return this.scope === null && hostWords(this.view) === "" && this.view.data.table("step_totals") === undefined;
+    const { of, table } = this.view.data;
+    return this.scope === null && of === "" && table("step_totals") === undefined;
   }
 
   compute(): void {
@@ -230,10 +231,9 @@ export class TreeModel {
   /** What the figures are of: a host, a range, a step on average, or the capture. */
   get basis(): string {
     const { data } = this.view;
-    const host = hostWords(this.view);
-    if (host === "" || ["params", "float_ops", "occurrence"].includes(this.figure.key)) return this.#basis;
+    if (data.of === "" || ["params", "float_ops", "occurrence"].includes(this.figure.key)) return this.#basis;
     if (!RANGED.has(this.figure.key)) return `${this.#basis}, all hosts`;
-    return `on ${host}, ${describeRange(data.meta, data.table("steps"), this.scope)}`;
+    return `on ${data.of}, ${describeRange(data.meta, data.table("steps"), this.scope)}`;
   }
 
   get #basis(): string {

@@ -496,7 +496,7 @@ const WHOLE_CODE = 'prof.to_html("trace.html", embed="full")';
 
 export const workerChart: TraceBuilder = {
   name: "worker_chart",
-  isOfAll: true,
+  atHost: "same",
   build(view) {
     const { data, signal } = view;
     const hosts = data.meta.worker_hosts ?? [];
