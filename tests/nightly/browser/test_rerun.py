@@ -76,7 +76,6 @@ def test_running_a_cell_again_and_again_leaves_nothing_behind(notebook: Notebook
     # JupyterLab itself keeps some 1 MiB a run: handlers of closed comms, its shared document, modules of its own making.
     assert after.heap_bytes < before.heap_bytes + N_RUNS * 2 * MIB, told
     assert after.rss_bytes < before.rss_bytes + 10 * MIB, told
-    assert notebook.errors == []
 
 
 def test_what_another_cell_shows_stays(notebook: Notebook) -> None:
