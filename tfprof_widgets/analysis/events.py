@@ -14,7 +14,7 @@ from ..trace.arrays import Bool, Float64, Int32, Int64, SmallInt, UInt8
 from ..trace.stats import ranges
 from ..trace.trace import MAX_PS, StatKind, Trace, nest
 from .common import PS_PER_NS, distinct, match_in_time, same_key
-from .names import COMPILATION, OpCategory, by_ends, once
+from .names import COMPILATION, OpCategory, by_ends, once, sent_op
 from .table import table
 
 EVENTS = table(
@@ -526,8 +526,6 @@ _RECEIVED = "RecvTensor"
 _ASYNC_BEGIN, _ASYNC_END = "ExecutorState::ProcessAsync::Start", "ExecutorState::ProcessAsync::Done"
 """What TensorFlow 2 records of an op that waits, such as `_Recv`, in place of the op: when it began and when it was done."""
 _TASK = re.compile(r"/job:[^/;]+(?:/replica:\d+)?(?:/task:\d+)?")
-_PART = re.compile(r"/_\d+$")
-"""What TensorFlow appends to the name of an op where it cuts a graph: to both ends, with different numbers."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -634,12 +632,12 @@ def _is_local(trace: Trace, begun: Int64) -> Bool:
     rows = _sends(trace)
     local = rows[~_leaves_task(trace, rows)]
     sent = {
-        (session, _PART.sub("", trace.strings[name].rpartition(":")[0]))
+        (session, sent_op(trace.strings[name].rpartition(":")[0]))
         for session, name in set(zip(trace.session_id[local].tolist(), trace.name_id[local].tolist(), strict=True))
     }
     if not sent:
         return np.zeros(len(begun), np.bool_)
     name, session = trace.string_stat("name")[begun], trace.session_id[begun]
     pairs, place = np.unique(np.stack([session, name]), axis=1, return_inverse=True)
-    known = [(one, _PART.sub("", trace.strings[text])) in sent for one, text in pairs.T.tolist()]
+    known = [(one, sent_op(trace.strings[text])) in sent for one, text in pairs.T.tolist()]
     return np.array(known, np.bool_)[place.reshape(-1)]

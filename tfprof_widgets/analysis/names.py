@@ -254,11 +254,18 @@ WRAPPERS = frozenset(("Root", "Model"))
 """What tf.data itself puts around a pipeline: it hands on what the iterator below it made."""
 _VERSION = re.compile(r"V\d+\Z")
 _INPUT = re.compile(r"\[\d+\]\Z")
+_SENT = re.compile(r"/_\d+\Z")
+"""What TensorFlow appends to the name of an op where it cuts a graph: to both ends, with different numbers."""
 
 
 def base_name(name: str) -> str:
     """A short name without its version: `ParallelMapV2` is a `ParallelMap`."""
     return _VERSION.sub("", name)
+
+
+def sent_op(name: str) -> str:
+    """The op whose tensor a copy brings: `GatherV2/_3` sends that of `GatherV2`."""
+    return _SENT.sub("", name)
 
 
 def only_waits(name: str, kind: str) -> bool:

@@ -222,7 +222,8 @@ def batch_words(results: Facts, advice: Sequence[Advice]) -> tuple[str, ...]:
     if run.wait.sets_the_pace:
         return f"{larger}, but the input sets the pace", used
     waited_ms = sum(float(steps.wait_ms(part).mean()) for part in ("dispatch", "kernel_launch", "sync"))
-    has_cause = any(one.gain_ratio >= MEDIUM_GAIN and RULES[one.rule].level == CAUSE for one in advice)
+    causes = {name for name, one in RULES.items() if one.level == CAUSE}
+    has_cause = any(one.gain_ratio >= MEDIUM_GAIN and one.rule in causes for one in advice)
     if waited_ms >= WAITS * steps.mean_ms and not has_cause:
         why = f"{used}, and the {steps.device} waits for the CPU as long for any batch"
         return "A larger batch fits and may help", why

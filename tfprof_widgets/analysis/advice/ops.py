@@ -27,6 +27,7 @@ from ..card import (
 )
 from ..common import PS_PER_MS, amount, number, percent, plural
 from ..grouping import ComputeUnit
+from ..names import sent_op
 from ..ops.kernels import is_eligible_type
 from ..steps.owners import CATEGORIES
 from .causes import PRODUCTS, TracedOps
@@ -236,7 +237,7 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
 
 @rule("Move ops from the host to the device", claims=("host_compute", "copy_to_device", "output"))
 def host_fallback(run: Run) -> Iterator[Advice]:
-    """Ops of the step run on the CPU while the device waits; gain: the share of such time, with the copies back."""
+    """Ops of the step run on the CPU while the device waits; gain: that time, with the copies of what they take and make."""
     steps, shares, rows = run.steps, run.results.op_shares, run.facts.attribution
     if not steps.has_device or float(steps.wait_ms("host_compute").mean()) < MEDIUM_GAIN * steps.mean_ms:
         return
@@ -244,12 +245,17 @@ def host_fallback(run: Run) -> Iterator[Advice]:
     on_device = {name for name, is_one in zip(names, shares.is_device.tolist(), strict=True) if is_one}
     ours = ~shares.is_device & ~run.results.op_scopes.is_input & ~run.results.op_scopes.is_optimizer
     ours &= np.array([name not in on_device for name in names], np.bool_)
-    is_op = rows.category == CATEGORIES.index("host_compute")
-    own = np.append(ours, False)[rows.op] & is_op
-    is_told = own & (steps.entry_of[rows.step] >= 0)
-    by_op = np.bincount(rows.op[is_told], rows.time_ps[is_told] / PS_PER_MS, len(names)) / max(len(steps), 1)
+    made = {name for name, is_one in zip(names, ours.tolist(), strict=True) if is_one}
+    brings = np.array([sent_op(name) in made for name in names], np.bool_)
+    is_op = (rows.category == CATEGORIES.index("host_compute")) & np.append(ours, False)[rows.op]
+    is_copy = (rows.category == CATEGORIES.index("copy_to_device")) & np.append(brings, False)[rows.op]
+    is_copy |= rows.category == CATEGORIES.index("output")
+    is_averaged = steps.entry_of[rows.step] >= 0
+    told = is_op & is_averaged
+    by_op = np.bincount(rows.op[told], rows.time_ps[told] / PS_PER_MS, len(names)) / max(len(steps), 1)
     op_ms = float(by_op.sum())
-    part = steps.part("host", op_ms + float(steps.wait_ms("output").mean()))
+    copies_ms = float(rows.time_ps[is_copy & is_averaged].sum()) / PS_PER_MS / max(len(steps), 1)
+    part = steps.part("host", op_ms + copies_ms)
     if op_ms < MEDIUM_GAIN * steps.mean_ms or not op_ms:
         return
     top, order = int(by_op.argmax()), np.argsort(-by_op, kind="stable")[:5]
@@ -264,7 +270,7 @@ def host_fallback(run: Run) -> Iterator[Advice]:
             view="timeline",
             op_names=run.known(*(names[i] for i in order.tolist() if by_op[i] > 0)),
         ),
-        claim=Claim(own | ~is_op),
+        claim=Claim(is_op | is_copy),
         host_op_ms=op_ms,
         op=names[top],
         op_type=shares.type[top],

@@ -494,7 +494,7 @@ class Saves:
     op_types: tuple[str, ...]
     """Types of save ops that ran; empty where variables were read for a file that TensorFlow does not write."""
     spans: Spans
-    """From the first op of each save until the end of its step."""
+    """From the wait before the first op of each save until the end of its step."""
 
 
 def find_saves(run: RunFacts) -> Saves:
@@ -513,9 +513,26 @@ def find_saves(run: RunFacts) -> Saves:
     for rows in (np.flatnonzero((kind == 1) & (entry >= 0)), _behind(trace, entry, kind, int(usual_reads))):
         np.minimum.at(begin, entry[rows], trace.start_ps[rows])
     own = np.flatnonzero(is_saving)
+    begin[own] = _waiting_since(steps, is_saving, begin[own])
     strings = {trace.strings[i] for i in np.unique(trace.name_id[kind == 1]).tolist()}
     types = tuple(op for op in _SAVE_OPS if any(text.endswith(op) for text in strings))
     return Saves(is_saving, stall, types, steps.spans(own, begin[own], steps.end_ps[own]))
+
+
+def _waiting_since(steps: StepFacts, is_saving: Bool, at_ps: Int64) -> Int64:
+    """Of the first op of each save the begin of the wait before it, where it is longer than all waits of a usual step:
+    a file is opened before the first weight is read."""
+    pieces, own = steps.wait_pieces, np.flatnonzero(is_saving)
+    entry = steps.entry_of[pieces["step"].to_numpy(np.int64)]
+    waits = np.isin(entry, own) & (pieces["category"] == "dispatch").to_numpy()
+    place, start = np.searchsorted(own, entry[waits]), pieces["start_ps"].to_numpy(np.int64)[waits]
+    end = start + pieces["duration_ps"].to_numpy(np.int64)[waits]
+    others = steps.wait_ms("dispatch")[~is_saving]
+    usual_ps = float(np.median(others)) * PS_PER_MS if len(others) else 0.0
+    is_before = (start <= at_ps[place]) & (at_ps[place] <= end) & (at_ps[place] - start > usual_ps)
+    since = at_ps.copy()
+    np.minimum.at(since, place[is_before], start[is_before])
+    return since
 
 
 def _behind(trace: Trace, entry: Int32, kind: npt.NDArray[np.int8], n_usual: int) -> Int64:

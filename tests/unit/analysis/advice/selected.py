@@ -6,7 +6,7 @@ import numpy as np
 
 from tfprof_widgets.analysis import RULES, VISIBLE, Advice, Analysis, parse_op_names, select
 
-OF_A_PART = frozenset(("graph_loop", "host_fallback", "idle_border", "input_competes", "small_batch", "unknown_size"))
+OF_A_PART = frozenset(("graph_loop", "idle_border", "input_competes", "small_batch", "unknown_size"))
 """Rules whose gain is less than that: section 16 of `docs/semantics.md` says why."""
 
 

@@ -279,3 +279,15 @@ def test_memory_that_rises_in_every_step_is_a_leak() -> None:
     assert rules(found) == ["memory_growth"]
     assert found[0].evidence["bytes_per_step"] == more
     assert found[0].selection.view == "memory_timeline"
+
+
+def test_a_fallback_takes_the_copies_of_what_it_makes_and_none_of_the_batch() -> None:
+    drawn = gpu_run(
+        [("MemcpyH2D batch", 10, 90), ("MemcpyH2D", 600, 100), (HALF, 700, 280)],
+        host=[("net/Sort:TopKV2", 100, 495)],
+        launches=[("cuMemcpyHtoDAsync", 5, 3), ("cuMemcpyHtoDAsync", 596, 3), ("cuLaunchKernel", 650, 5)],
+        ops={"MemcpyH2D batch": "IteratorGetNext/_1:_Send", "MemcpyH2D": "net/Sort/_3:_Send"},
+    )
+    gains = {one.rule: one.gain_ratio for one in drawn.advice}
+    assert gains["host_fallback"] == pytest.approx(0.595, abs=0.01)
+    assert gains["h2d_bound"] == pytest.approx(0.09, abs=0.01)

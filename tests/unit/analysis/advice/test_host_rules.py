@@ -321,6 +321,14 @@ def test_reading_every_variable_from_python_is_a_save() -> None:
     assert advice.rule == "checkpoint_stall"
 
 
+def test_what_python_does_before_it_reads_the_first_variable_is_of_the_save() -> None:
+    reads = [("EagerLocalExecute: ReadVariableOp", 180_000 + 1_000 * i, 50) for i in range(8)]
+    results = run(WORK, only=lambda i: i % 5 == 4, longer=100_000, extra=reads)
+    assert only(results).rule == "checkpoint_stall"
+    rows, owner = results.claimed
+    assert rows.time_ps[owner == 0].sum() / 1e9 == pytest.approx(200, rel=0.1)
+
+
 def test_reading_every_variable_in_every_step_is_no_save() -> None:
     reads = [("EagerLocalExecute: ReadVariableOp", 96_500 + 100 * i, 50) for i in range(8)]
     assert "checkpoint_stall" not in rules(run(WORK, *reads))
