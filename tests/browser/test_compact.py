@@ -16,7 +16,7 @@ from tfprof_widgets.show import dashboard_page, embed
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory, capture_of: Callable[[str], Path]) -> Path:
     """A page of the compact form of a run on a GPU that has several cards."""
-    prof = tfprof.load(capture_of("h100_transformer_xla"))
+    prof = tfprof.load(capture_of("h100_resnet_xla"))
     assert len(prof.advice) > 1
     path = tmp_path_factory.mktemp("compact") / "page.html"
     embedded = embed(prof._views.data.payload, "steps")
