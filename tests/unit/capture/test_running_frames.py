@@ -165,7 +165,9 @@ def others_seen(run: Callable[[threading.Event], object]) -> list[str]:
     thread = threading.Thread(target=run, args=(ended,))
     thread.start()
     sampler.start()
-    time.sleep(0.3)
+    deadline_s = time.monotonic() + 10
+    while len(sampler._samples) < 40 and time.monotonic() < deadline_s:
+        time.sleep(0.05)
     sampler.stop()
     ended.set()
     thread.join()
