@@ -42,7 +42,7 @@ def test_workers_captured_together_are_hosts_of_one_profile(workers: tuple[Train
     assert len(aligned) > 5
     assert all(found == hosts for found in aligned)
     starts = profile.workers.groupby("step")["start_ms"]
-    assert (starts.max() - starts.min()).median() < 100
+    assert (starts.max() - starts.min()).median() < 700, "windows of 700 ms overlap"
 
 
 def test_a_worker_with_our_server_sends_the_lines_of_its_program(
