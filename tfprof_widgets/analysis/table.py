@@ -309,10 +309,10 @@ def _sent(browser: str, columns: tuple[Column, ...]) -> Iterator[Sent]:
 
 
 class _Tables(Mapping[str, Table]):
-    """Every table by its name; to look one up imports modules in order, up to the one that declares it."""
+    """Every table by its name; to look one up imports the module of that name, then the others up to the one that declares it."""
 
     def __getitem__(self, name: str) -> Table:
-        for module in _MODULES:
+        for module in sorted(_MODULES, key=lambda module: not module.endswith(f".{name}")):
             if name in _DECLARED:
                 break
             import_module(f"..{module}", __package__)
