@@ -83,7 +83,7 @@ _JAX_VERSION = "jax_version"
 _NO_RUN = -1
 """The number of a run that has none, as TensorFlow writes it."""
 
-Framework = Literal["TensorFlow", "JAX", "PyTorch/XLA"]
+Framework = Literal["TensorFlow", "JAX", "PyTorch/XLA", "PyTorch"]
 
 Links = tuple[Int64, Int64]
 """Which event leads to which."""
@@ -106,15 +106,19 @@ def framework_of(trace: Trace) -> Framework:
     """Which framework's profiler recorded a trace; TensorFlow's where nothing tells of another."""
     if is_of_jax(trace):
         return "JAX"
+    if torch_ops(trace).any():
+        return "PyTorch"
     names = {trace.strings[i] for i in np.unique(trace.name_id[program_calls(trace)]).tolist()}
     if not names:
         return "TensorFlow"
     return "PyTorch/XLA" if names == {_SYNC} else "JAX"
 
 
-def is_of_torch(trace: Trace) -> bool:
-    """Whether `torch.profiler` wrote it, as a Chrome trace: PyTorch without XLA."""
-    return {"cat", "cpu_op"} <= trace.string_ids.keys()
+@once
+def torch_ops(trace: Trace) -> Bool:
+    """For each event whether it is an op of PyTorch without XLA, in a Chrome trace by `torch.profiler`."""
+    category = trace.string_ids.get("cpu_op")
+    return np.zeros(trace.n_events, np.bool_) if category is None else trace.string_stat("cat") == category
 
 
 def pool_links(trace: Trace) -> Links:

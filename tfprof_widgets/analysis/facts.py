@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from ..trace.arrays import Bool, Int32, SmallInt, UInt8
-from ..trace.capture_facts import TORCH_TRACE, Failure, framework_of_keras, known_name
+from ..trace.capture_facts import Failure, framework_of_keras, known_name
 from ..trace.op_graph import OpGraph
 from ..trace.source_map import SourceMap, Sources, empty_source_map
 from ..trace.trace import Trace, small_int
 from .common import hosts_of
-from .events import Launches, compute_launches, is_of_torch
+from .events import Launches, compute_launches
 from .grouping import ComputeUnit
 from .hosts.hosts import (
     Environment,
@@ -213,8 +213,6 @@ class Facts:
         from .input.iterators import input_work
 
         noted = self.noted
-        if is_of_torch(self.trace):
-            return TORCH_TRACE
         backend = framework_of_keras(noted.get("keras_backend", ""))
         known, may_be = known_name(noted.get("unrecorded", "")), known_name(noted.get("may_compute", ""))
         if known or not (backend or may_be) or not len(self._traced_steps):

@@ -57,14 +57,17 @@ class OpNames:
 _MOST_KNOWN = 2**15
 """So many names stay parsed: several analyses ask for those of one trace, and hosts of one run have the same."""
 _JAX_TYPE = re.compile(r"[a-z_][a-z0-9_]*(\[.*\])?")
-_REMOTE_CALL = "EagerService"
-"""`EagerService:Enqueue` is work that another task handed to this one, around all that it leads to."""
+_APART = ("EagerService", "nccl", "gloo", "mpi", "ucc")
+"""Before a colon in events that are no ops: work that another task handed to this one, around all that it leads to, and
+exchanges of tensors by PyTorch."""
 _COMPILERS = r"XlaCompil|XlaAutotun|cu(?:dnn|blas|blaslt)_autotun"
 _GPU_COMPILER = "HLO Transforms:|OptimizeHloModule|CompileToBackendResult|CompileAll|CompileSingleModule|PTX->CUBIN"
 """Its stages, which have no common word."""
 COMPILATION = re.compile(rf"\w*Compiler::|Compiling |{_COMPILERS}|{_GPU_COMPILER}")
 """In front of the names of events in which a compiler works or tries kernels; `Compiling IR:main_kernel_1` is no op."""
-_TF_OP = re.compile(rf"(?!Iterator:|{_REMOTE_CALL}:|{_COMPILERS})([A-Za-z0-9.][A-Za-z0-9_./>-]*):([A-Z_][a-zA-Z0-9_]*)")
+_TF_OP = re.compile(
+    rf"(?!(?:Iterator|{'|'.join(_APART)}):|{_COMPILERS})([A-Za-z0-9.][A-Za-z0-9_./>-]*):([A-Z_][a-zA-Z0-9_]*)"
+)
 _TRAILING_NUMBER = re.compile(r"_[0-9]+\Z")
 _MEMCPY = {
     "MEMCPYHTOD": (OpCategory.MEMCPY_HTOD, "MemcpyHToD"),
@@ -96,7 +99,7 @@ def parse_op_name(full: str) -> tuple[OpCategory, str, str]:
         return category, memcpy, full
     if op_type.startswith(":") and name != "Iterator":  # of C++, as kernels are
         return OpCategory.UNKNOWN, "", full
-    if name == _REMOTE_CALL or COMPILATION.match(full):
+    if name in _APART or COMPILATION.match(full):
         return OpCategory.UNKNOWN, "", full
     if name == "Iterator":
         return OpCategory.TFDATA, "Dataset", full

@@ -346,14 +346,14 @@ KEEPS_UP = 0.02
 
 def input_words(overview: Overview, otherwise: str) -> str:
     """Whether steps wait for data."""
-    if (framework := overview.environment.framework) != "TensorFlow":
+    parts = overview.breakdown
+    of = dict(zip(parts["category"].tolist(), parts["ms"].tolist(), strict=True))
+    if (framework := overview.environment.framework) != "TensorFlow" and not of["input"]:
         return UNTOLD_INPUT.format(framework=framework)
     if overview.environment.unrecorded:
         return f"How long steps wait for data is not known: {overview.environment.unrecorded} is not recorded."
     if not overview.n_steps_averaged:
         return otherwise
-    parts = overview.breakdown
-    of = dict(zip(parts["category"].tolist(), parts["ms"].tolist(), strict=True))
     ms, ratio = of["input"], of["input"] / overview.step_time_avg_ms
     if ratio < KEEPS_UP:
         return f"The input keeps up: it costs {milliseconds(ms)} of a step."

@@ -198,6 +198,7 @@ MARKING: Mapping[Framework, str] = {
     "TensorFlow": "`for batch in tfprof.trace_steps(dataset): ...` or `with tfprof.step(i): ...`",
     "JAX": '`with jax.profiler.StepTraceAnnotation("train", step_num=i): ...`',
     "PyTorch/XLA": '`with torch_xla.debug.profiler.StepTrace("train", step_num=i): ...`',
+    "PyTorch": "`recorded.step()` of `with torch.profiler.profile() as recorded: ...`",
 }
 """What marks a step."""
 UNTOLD_INPUT = (
@@ -212,6 +213,12 @@ def framework_notices(results: Facts) -> Iterator[str]:
     if environment.unrecorded:
         yield unrecorded_notice(environment.unrecorded)
     if framework == "TensorFlow":
+        return
+    if framework == "PyTorch":
+        yield (
+            "This is a trace of PyTorch. Its steps, kernels, copies and launches are read; its ops are in the timeline alone, "
+            "and there is no advice."
+        )
         return
     version = f" {environment.jax_version}" if environment.jax_version else ""
     yield (

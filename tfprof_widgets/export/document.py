@@ -361,6 +361,8 @@ def advice_section(subject: Subject, room: Room) -> Iterator[str]:
 def _without(subject: Subject) -> str:
     if subject.results.overview.environment.unrecorded:
         return "No advice: nothing is known of the steps."
+    if subject.results.overview.environment.framework == "PyTorch":
+        return "No advice: none of the rules is for PyTorch."
     n_steps = subject.results.overview.n_steps
     asked = f"None of the {len(RULES)} rules has anything to say"
     if n_steps:

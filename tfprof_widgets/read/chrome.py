@@ -17,7 +17,19 @@ from ..trace.arrays import Int32, Int64
 from ..trace.building import EventMetadata, assemble, event_metadata, session_around
 from ..trace.capture_facts import clean_text
 from ..trace.stats import Stats, packed_stats
-from ..trace.trace import MAX_PS, EventTable, Line, Plane, StatKind, StatRow, StringTable, Trace, in_order, nest
+from ..trace.trace import (
+    DERIVED_LINE_BASE,
+    MAX_PS,
+    EventTable,
+    Line,
+    Plane,
+    StatKind,
+    StatRow,
+    StringTable,
+    Trace,
+    in_order,
+    nest,
+)
 from .chrome_json import (
     Document,
     LeftOut,
@@ -46,11 +58,19 @@ _OWN_EXTRA = frozenset("CstfM")
 """Phases that this package writes for viewers, whose content is also in stats or in the marker."""
 _MOST_VALUE = 1e300
 """Counters beyond it, infinite ones and those that are no number are left out."""
-COUNTERS, OVERLAPPING = "Counters", "overlapping"
+COUNTERS, OVERLAPPING, ANNOTATIONS = "Counters", "overlapping", "annotations"
 """Kinds of tracks beside threads."""
+_ON_STREAM, _OVER_STREAM = (
+    frozenset(("kernel", "gpu_memcpy", "gpu_memset")),
+    frozenset(("gpu_user_annotation", "cuda_sync")),
+)
+"""Categories of `torch.profiler`: what ran on a stream of a GPU, and what lies over that."""
+_LAUNCHES = "ac2g"
+_TORCH_STEP = re.compile(r"ProfilerStep#(\d{1,9})")
+_TORCH_COPY = re.compile(r"Memcpy \w+ \((\w+) -> (\w+)\)")
 
 Track = tuple[Hashable, Hashable, str]
-"""Process, thread, and kind of the track: "" for a thread, `COUNTERS` or `OVERLAPPING`."""
+"""Process, thread, and kind of the track: "" for a thread, `COUNTERS`, `OVERLAPPING` or `ANNOTATIONS`."""
 
 
 @dataclass(slots=True)
@@ -101,6 +121,10 @@ class Collected:
     tracks: dict[Track, int] = field(default_factory=dict)
     names: dict[tuple[str, Hashable, Hashable], Any] = field(default_factory=dict)
     """Value of metadata events by their name, process and thread."""
+    gpus: set[Hashable] = field(default_factory=set)
+    """Processes that are GPUs to `torch.profiler`, each with its number, their threads streams."""
+    torch_hosts: set[Hashable] = field(default_factory=set)
+    """Processes in which PyTorch ran ops."""
     ignored: Counter[str] = field(default_factory=Counter)
     left_out: LeftOut = field(default_factory=LeftOut)
     n_negative: int = 0
@@ -149,6 +173,8 @@ class Collector:
         elif phase == "C":
             self._counter(event)
         elif phase in _FLOWS:
+            if not self._is_own and event.get("cat") == _LAUNCHES:
+                return  # of equal `correlation`, by which arrows are found, too
             flow = (*self._async_id(event), text_of(event, "name"))
             is_enclosed = phase != "f" or event.get("bp") == "e"
             time_ps = picoseconds(event, "ts")
@@ -161,10 +187,16 @@ class Collector:
     def _span(self, event: dict[str, Any]) -> None:
         told = UNFINISHED if event.get("dur") is None else picoseconds(event, "dur")
         is_negative = told < 0 and event.get("dur") is not None
-        if not self._is_own and event.get("cat") == "Op":
+        category = "" if self._is_own else text_of(event, "cat")
+        if category == "Op":
             event = event | {"name": _op_name(event)}
+        elif category in _ON_STREAM and type(event.get("pid")) is int:
+            self.found.gpus.add(event["pid"])
+        elif category == "cpu_op":
+            self.found.torch_hosts.add(id_of(event, "pid"))
         duration = 0 if is_negative else min(told, LONGEST_PS)
-        self._row(event, "", picoseconds(event, "ts"), duration, self._args(event))
+        kind = ANNOTATIONS if category in _OVER_STREAM else ""
+        self._row(event, kind, picoseconds(event, "ts"), duration, self._args(event))
         self.found.n_negative += is_negative
 
     def _edge(self, event: dict[str, Any], phase: str) -> None:
@@ -229,7 +261,7 @@ class Collector:
         args = args_of(event)
         if not self._is_own:
             if category := text_of(event, "cat"):
-                args = {"cat": category} | args
+                args = {"cat": category} | args | _torch_stats(category, text_of(event, "name"), args)
             if type(step := args.get("step_num")) is str and step.isdecimal():
                 args = args | {"_r": 1}  # what says that it marks a step, and XProf's converter leaves out
         return stat_rows(args, self._strings, self._unsigned, is_own=self._is_own) if args else ()
@@ -244,6 +276,27 @@ class Collector:
         row = self.found.n_events
         self._row(event, "", picoseconds(event, "ts"), min(max(0, total_ps), LONGEST_PS), self._args(event))
         self.found.n_occurrences[row] = count
+
+
+def _torch_stats(category: str, name: str, args: dict[str, Any]) -> dict[str, Any]:
+    """What TensorFlow's profiler notes of a step, a launch, a kernel or a copy, of one that `torch.profiler` saw."""
+    if category == "user_annotation" and (step := _TORCH_STEP.fullmatch(name)):
+        return {"step_num": int(step[1]), "graph_type": "ProfilerStep", "_r": 1}
+    if type(call := args.get("correlation")) is not int:
+        return {}
+    stats: dict[str, Any] = {"correlation_id": call}
+    if category == "kernel":
+        sizes = {key: args[key] for key in ("grid", "block") if isinstance(args.get(key), list)}
+        launch = {"regs": args.get("registers per thread", 0), "static_shared": args.get("shared memory")}
+        launch |= {key: ",".join(map(str, size)) for key, size in sizes.items()}
+        stats["kernel_details"] = " ".join(f"{key}:{value}" for key, value in launch.items() if value is not None)
+    elif category == "gpu_memcpy":
+        ends = copy.groups() if (copy := _TORCH_COPY.fullmatch(name)) else ("unknown", "unknown")
+        source, target = (end.lower() for end in ends)
+        stats["memcpy_details"] = f"kind_src:{source} kind_dst:{target} size:{args.get('bytes', 0)}"
+    elif category == "gpu_memset":
+        stats["Memset_details"] = f"num_bytes:{args.get('bytes', 0)}"
+    return stats
 
 
 def _op_name(event: dict[str, Any]) -> str:
@@ -428,6 +481,10 @@ def _planes(names: list[str]) -> tuple[Plane, ...]:
 
 
 def _process_name(found: Collected, process: Hashable) -> str:
+    if process in found.gpus:
+        return f"/device:GPU:{process}"
+    if found.torch_hosts == {process}:
+        return "/host:CPU"
     return clean_text(found.names.get(("process_name", process, None), f"Process {process}"))
 
 
@@ -435,13 +492,17 @@ def _thread_name(found: Collected, track: Track) -> str:
     process, thread, kind = track
     if kind == COUNTERS:
         return COUNTERS
+    if process in found.gpus:
+        return f"Stream #{thread}{f' ({kind})' if kind else ''}"
     name = clean_text(found.names.get(("thread_name", process, thread), f"Thread {thread}"))
     return f"{name} ({OVERLAPPING})" if kind else name
 
 
 def _line_id(track: Track, position: int) -> int:
-    """The thread's own number where it has one, else one beyond those of any thread."""
+    """The thread's own number where it has one, else one beyond those of any thread, or one of a line derived from others."""
     _, thread, kind = track
+    if kind == ANNOTATIONS:
+        return DERIVED_LINE_BASE + 100 + position % 200
     return thread if type(thread) is int and not kind and 0 <= thread < 2**32 else 2**32 + position
 
 

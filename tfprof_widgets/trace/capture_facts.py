@@ -242,13 +242,11 @@ def trained(steps: Steps) -> npt.NDArray[np.bool_]:
 FRAMEWORKS = {"jax": "JAX", "torch": "PyTorch", "numpy": "NumPy", "openvino": "OpenVINO"}
 """Backends of Keras, and modules -> their names."""
 _OF_KERAS, _ANOTHER = "Keras on ", "another backend"
-TORCH_TRACE = "a trace of PyTorch"
-"""What `torch.profiler` wrote, where it stands in place of such a name."""
 _RECORDED_BY = {
     "JAX": (
         "Record it with `jax.profiler.start_trace(dir)` and `jax.profiler.stop_trace()`, and open it with `tfprof.load(dir)`."
     ),
-    "PyTorch": "Record it with `torch.profiler`; `tfprof.load` opens the Chrome trace that it exports, as a timeline only.",
+    "PyTorch": "Record it with `torch.profiler`; `tfprof.load` opens the Chrome trace that it exports.",
 }
 
 
@@ -270,10 +268,6 @@ def known_name(text: str) -> str:
 
 def unrecorded_verdict(name: str) -> str:
     """That nothing is known of the steps, and why."""
-    if name == TORCH_TRACE:
-        return (
-            "This is a trace of PyTorch's profiler. The timeline shows its events; its steps and kernels are not read."
-        )
     what = name.removeprefix(_OF_KERAS)
     cause = f"Keras ran on {what}" if what != name else f"No TensorFlow model ran in the steps; maybe one of {what} did"
     return f"{cause}, of which TensorFlow's profiler records nothing, so how long steps take and what limits them is unknown."

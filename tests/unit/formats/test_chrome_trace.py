@@ -140,19 +140,84 @@ def test_arrows_become_flows() -> None:
     assert any("1 arrows" in text for text in trace.warnings)
 
 
-def test_a_trace_of_pytorch_is_said_to_be_one_and_nothing_else_is_said_of_it(tmp_path: Path) -> None:
-    step = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#7", "pid": 9, "tid": 9, "ts": 0, "dur": 90}
-    op = step | {"cat": "cpu_op", "name": "aten::mm", "ts": 5, "dur": 20}
-    kernel = step | {"cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 30, "dur": 40}
-    path = tmp_path / "torch.pt.trace.json"
-    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [step, op, kernel]}))
-    prof = tfprof.load(path)
-    assert prof.overview.verdict.startswith("This is a trace of PyTorch's profiler.")
+def torch_trace(path: Path, *, gpu: bool = True) -> tfprof.Profile:
+    """Two steps as `torch.profiler` writes them: data, an op, its launch and kernel, a copy, and an annotation over these."""
+    host = {"ph": "X", "pid": 900, "tid": 900}
+    device = {"ph": "X", "pid": 1, "tid": 7}
+    events: list[dict[str, Any]] = []
+    for step in range(2):
+        at = 1000 * step
+        events += [
+            host | {"cat": "user_annotation", "name": f"ProfilerStep#{step + 5}", "ts": at, "dur": 1000},
+            host | {"cat": "user_annotation", "name": "enumerate(DataLoader)#_Iter.__next__", "ts": at, "dur": 400},
+            host | {"cat": "cpu_op", "name": "aten::_to_copy", "ts": at + 420, "dur": 80},
+            host | {"cat": "user_annotation", "name": "nccl:_all_gather_base", "ts": at + 510, "dur": 10},
+        ]
+        if gpu:
+            launch, copy = 10 * step + 1, 10 * step + 2
+            shape = {"grid": [4, 2, 1], "block": [128, 1, 1], "registers per thread": 40, "shared memory": 512}
+            events += [
+                host
+                | {
+                    "cat": "cuda_runtime",
+                    "name": "cudaLaunchKernel",
+                    "ts": at + 450,
+                    "dur": 20,
+                    "args": {"correlation": launch},
+                },
+                device
+                | {
+                    "cat": "kernel",
+                    "name": "gemm",
+                    "ts": at + 600,
+                    "dur": 250,
+                    "args": {"correlation": launch} | shape,
+                },
+                device | {"cat": "gpu_user_annotation", "name": "forward", "ts": at + 600, "dur": 390},
+                device
+                | {"cat": "gpu_memcpy", "name": "Memcpy DtoH (Device -> Pageable)", "ts": at + 900, "dur": 50}
+                | {"args": {"correlation": copy, "bytes": 4096}},
+                {"ph": "s", "cat": "ac2g", "name": "ac2g", "id": launch, "pid": 900, "tid": 900, "ts": at + 450},
+                {"ph": "f", "cat": "ac2g", "name": "ac2g", "id": launch, "pid": 1, "tid": 7, "ts": at + 600, "bp": "e"},
+            ]
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    return tfprof.load(path)
+
+
+def test_a_trace_of_pytorch_has_the_steps_kernels_copies_and_launches_of_its_file(tmp_path: Path) -> None:
+    prof = torch_trace(tmp_path / "torch.pt.trace.json")
+    assert prof.steps["name"].tolist() == ["ProfilerStep 5", "ProfilerStep 6"]
+    assert prof.steps["step_time_ms"].tolist() == [1.0, 1.0]
+    assert prof.steps["device_compute_ms"].tolist() == [0.25, 0.25]
+    assert prof.steps["input_ms"].tolist() == [0.4, 0.4]
+    (kernel,) = prof.kernels.to_dict("records")
+    assert (kernel["name"], kernel["occurrences"], kernel["grid_dim"], kernel["block_dim"]) == (
+        "gemm",
+        2,
+        "4,2,1",
+        "128,1,1",
+    )
+    assert (kernel["registers_per_thread"], kernel["shared_memory_bytes"]) == (40, 512)
+    (copies,) = prof.copies.to_dict("records")
+    assert (copies["direction"], copies["destination"], copies["bytes"]) == ("device to host", "pageable", 8192)
+    assert len(prof.flows) == 2  # and not again for the arrows that the file draws
+    assert set(prof.events["line"]) >= {"Stream #7", "Stream #7 (annotations)"}
+    assert prof.ops.empty
+    assert prof.overview.verdict.startswith("Input-bound: the GPU waits 0.400 of 1.00 ms")
+
+
+@pytest.mark.parametrize("gpu", [True, False])
+def test_nothing_false_is_said_of_a_trace_of_pytorch(tmp_path: Path, gpu: bool) -> None:
+    prof = torch_trace(tmp_path / "torch.pt.trace.json", gpu=gpu)
     assert prof.advice == []
+    assert any("trace of PyTorch" in notice for notice in prof.notices)
     report = prof.report()
     assert not any(
-        words in report for words in ("marked as a step", "No GPU or TPU", "`CPU`", "Mark them", "not in this")
+        words in report
+        for words in ("marked as a step", "No GPU or TPU", "Mark them", "TensorFlow records", "tfprof.doctor")
     )
+    if not gpu:
+        assert prof.steps["host_compute_ms"].tolist() == [0.08, 0.08]
 
 
 def test_the_old_timeline_of_tensorflow_has_ops_of_host_and_device(tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ _OF_TENSORFLOW = re.compile(r"\btf\b|keras|tensorflow|dataset|on_train_batch|mod
 def find_advice(results: Facts, rules: Iterable[Rule] | None = None) -> tuple[FoundAdvice, Claimed | None]:
     """Ask rules what to change, those on causes first, and which time each is about; gains are upper bounds. A rule that fails
     takes no other along; none is asked where memory ran out or what computed the steps is missing."""
-    if results.failure is not None or results.environment.unrecorded:
+    environment = results.environment
+    if results.failure is not None or environment.unrecorded or environment.framework == "PyTorch":
         return FoundAdvice(()), None
     run = Run(results)
     found: list[Advice] = []

@@ -14,7 +14,7 @@ from ...trace.arrays import Bool, Float64, Int64
 from ...trace.capture_facts import known_name
 from ...trace.trace import Plane, StatKind, Trace
 from ..common import PS_PER_MS, Stretches, host_of_plane, hosts_of, typed_table
-from ..events import Framework, framework_of, is_of_torch
+from ..events import Framework, framework_of
 from ..names import OpCategory, by_ends
 from ..steps.spans import on_stream
 from ..summaries import travels, united
@@ -64,7 +64,7 @@ class Environment:
     captured_ms: float
     """For how long any of the windows was open."""
     framework: Framework
-    """Whose profiler recorded it: `TensorFlow`, `JAX` or `PyTorch/XLA`."""
+    """Whose profiler recorded it: `TensorFlow`, `JAX`, `PyTorch/XLA` or `PyTorch`."""
     jax_version: str
     """Empty where the trace does not say."""
     tensorflow_version: str
@@ -78,7 +78,7 @@ class Environment:
     n_cpus: int
     """CPU cores of that machine, 0 likewise."""
     unrecorded: str
-    """What computed the steps and is not read: `Keras on JAX`, `JAX` in an own loop, `a trace of PyTorch`; "" for nothing."""
+    """What computed the steps and is not read: `Keras on JAX`, `JAX` in an own loop; "" for nothing."""
     memory_bandwidth_bytes_per_s: int
     """Of one device, 0 where the trace does not say."""
 
@@ -100,7 +100,7 @@ def compute_environment(trace: Trace, facts: Mapping[str, str] | None = None) ->
     return Environment(
         hosts=tuple(dict.fromkeys(plane.host for plane in trace.planes if plane.is_host)),
         n_tasks_per_host=_tasks_per_host(trace),
-        device_type="unknown" if is_of_torch(trace) else _device_type(devices),
+        device_type=_device_type(devices),
         n_devices=len(devices),
         n_active_devices=n_active,
         device_memory_bytes=_most(devices, "memory_size"),

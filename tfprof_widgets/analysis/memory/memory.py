@@ -122,6 +122,7 @@ _CAPTURING: Mapping[Framework, tuple[str, str]] = {
     ),
     "JAX": ('with jax.profiler.trace("logs"): ...',) * 2,
     "PyTorch/XLA": ('torch_xla.debug.profiler.start_trace("logs")',) * 2,
+    "PyTorch": ("torch.cuda.memory._record_memory_history()",) * 2,
 }
 """What captures a training, and what captures its first steps."""
 
@@ -130,6 +131,8 @@ def memory_remedy(trace: Trace, snapshots: Snapshots) -> str | None:
     """Why little or no memory was recorded and what to do, the code on the last line; None where all is there."""
     framework = framework_of(trace)
     training, first_steps = _CAPTURING[framework]
+    if framework == "PyTorch":
+        return f"Memory is not read from a trace of PyTorch, which records it by itself:\n{training}"
     if not trace.n_events:
         return _IDLE_REMEDY.format(code=training)
     has_device = any(plane.is_device for plane in trace.planes)

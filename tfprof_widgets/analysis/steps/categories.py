@@ -14,7 +14,7 @@ from ...trace.arrays import Bool, Int64, SmallInt, UInt8
 from ...trace.stats import ranges
 from ...trace.trace import StatKind, Trace
 from ..common import moments_of
-from ..events import compute_launches, find_exchanges, innermost, nearest_marked
+from ..events import compute_launches, find_exchanges, innermost, nearest_marked, torch_ops
 from ..grouping import within_data
 from ..names import OpCategory, by_ends
 from .spans import Pieces, SpanType, StepTable, on_host, resolve, sessions_with_device
@@ -165,7 +165,7 @@ def host_parts(trace: Trace, types: UInt8) -> UInt8:
     parts[host] = by_ends(trace, _part, np.uint8)[trace.name_id[host]]
     with_device = sessions_with_device(trace)[trace.session_id]
     parts[(parts == Part.SYNC) & ~with_device] = NONE
-    is_op = (parts == Part.HOST_COMPUTE) | (host & trace.has_stat("hlo_op") & ~with_device)
+    is_op = (parts == Part.HOST_COMPUTE) | (host & (trace.has_stat("hlo_op") | torch_ops(trace)) & ~with_device)
     parts[is_op | (host & ~with_device & _eager_kernels(trace))] = Part.HOST_COMPUTE
     if with_device.any():
         # A device waits for a batch, and not for the ops and launches of the functions that make it.

@@ -115,7 +115,7 @@ def _host_type(name: str, category: int, _: str) -> SpanType:
     # The arrival of a tensor of another task is an event in old files alone; `find_exchanges` knows of others.
     if name.endswith(":RecvTensor") or is_collective(category, name.rpartition(":")[2]):
         return SpanType.COLLECTIVES
-    if name.lower().startswith("iteratorgetnext"):
+    if name.lower().startswith(("iteratorgetnext", "enumerate(dataloader)")):
         return SpanType.WAIT_INPUT
     return SpanType.COMPILE if name.startswith(_TRACE) or COMPILATION.match(name) else SpanType.HOST_COMPUTE
 
@@ -123,9 +123,9 @@ def _host_type(name: str, category: int, _: str) -> SpanType:
 def _device_type(name: str, category: int, _: str) -> SpanType:
     if category in _PARSED_COPIES:
         return _PARSED_COPIES[OpCategory(category)]
-    low = name[:9].lower()
-    if low in _COPIES:
-        return _COPIES[low]
+    low = name[:11].lower()
+    if kind := _COPIES.get(low[:9]) or _COPIES.get(f"memcpy{low[7:].replace('to', '2')}"):
+        return kind
     if low.startswith("nccl"):
         return SpanType.COLLECTIVES
     return SpanType.COMPUTE_32
