@@ -141,7 +141,7 @@ def test_arrows_become_flows() -> None:
 
 
 def torch_trace(path: Path, *, gpu: bool = True) -> tfprof.Profile:
-    """Two steps as `torch.profiler` writes them: data, an op, its launch and kernel, a copy, and an annotation over these."""
+    """Two steps as `torch.profiler` writes them, and what lies behind the last: data, an op, its launch, a kernel, a copy."""
     host = {"ph": "X", "pid": 900, "tid": 900}
     device = {"ph": "X", "pid": 1, "tid": 7}
     events: list[dict[str, Any]] = []
@@ -180,16 +180,18 @@ def torch_trace(path: Path, *, gpu: bool = True) -> tfprof.Profile:
                 {"ph": "s", "cat": "ac2g", "name": "ac2g", "id": launch, "pid": 900, "tid": 900, "ts": at + 450},
                 {"ph": "f", "cat": "ac2g", "name": "ac2g", "id": launch, "pid": 1, "tid": 7, "ts": at + 600, "bp": "e"},
             ]
+    events.append(host | {"cat": "user_annotation", "name": "ProfilerStep#7", "ts": 2000, "dur": 5})
     path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
     return tfprof.load(path)
 
 
 def test_a_trace_of_pytorch_has_the_steps_kernels_copies_and_launches_of_its_file(tmp_path: Path) -> None:
     prof = torch_trace(tmp_path / "torch.pt.trace.json")
-    assert prof.steps["name"].tolist() == ["ProfilerStep 5", "ProfilerStep 6"]
-    assert prof.steps["step_time_ms"].tolist() == [1.0, 1.0]
-    assert prof.steps["device_compute_ms"].tolist() == [0.25, 0.25]
-    assert prof.steps["input_ms"].tolist() == [0.4, 0.4]
+    assert prof.steps["name"].tolist() == ["ProfilerStep 5", "ProfilerStep 6", "ProfilerStep 7"]
+    assert prof.steps["is_complete"].tolist() == [True, True, False]
+    assert prof.steps["step_time_ms"].tolist() == [1.0, 1.0, 0.005]
+    assert prof.steps["device_compute_ms"].tolist() == [0.25, 0.25, 0]
+    assert prof.steps["input_ms"].tolist() == [0.4, 0.4, 0]
     (kernel,) = prof.kernels.to_dict("records")
     assert (kernel["name"], kernel["occurrences"], kernel["grid_dim"], kernel["block_dim"]) == (
         "gemm",
@@ -217,7 +219,7 @@ def test_nothing_false_is_said_of_a_trace_of_pytorch(tmp_path: Path, gpu: bool) 
         for words in ("marked as a step", "No GPU or TPU", "Mark them", "TensorFlow records", "tfprof.doctor")
     )
     if not gpu:
-        assert prof.steps["host_compute_ms"].tolist() == [0.08, 0.08]
+        assert prof.steps["host_compute_ms"].tolist() == [0.08, 0.08, 0]
 
 
 def test_the_old_timeline_of_tensorflow_has_ops_of_host_and_device(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...trace.arrays import Bool, Int32, Int64, UInt8
 from ...trace.trace import MAX_PS, Trace
-from ..events import build_graph, innermost, nearest_marked, program_calls
+from ..events import build_graph, innermost, nearest_marked, program_calls, torch_ops
 from ..grouping import Grouping
 from ..names import by_ends
 from .categories import on_core_line, tpu_span_types
@@ -106,6 +106,9 @@ def marked_steps(trace: Trace, grouping: Grouping, *, sessions: Bool, counts_lef
         own = session[chosen] == index
         if has_device[chosen[own]].mean() > 0.5:
             is_complete[own] = has_device[chosen[own]]
+    ran = np.sort(trace.start_ps[torch_ops(trace)])
+    if len(ran):  # `torch.profiler` begins a step as the last one ends, in which nothing runs
+        is_complete &= np.searchsorted(ran, end[chosen]) > np.searchsorted(ran, start[chosen])
     return StepTable.of_groups(grouping, chosen, start[chosen], end[chosen], is_complete=is_complete)
 
 
