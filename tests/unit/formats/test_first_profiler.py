@@ -105,7 +105,6 @@ BAD: dict[str, tuple[str, bytes | Callable[[Path], bytes], str]] = {
 }
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("what", BAD)
 def test_a_bad_file_is_named_with_what_was_expected(first_profiler: Path, tmp_path: Path, what: str) -> None:
     name, content, message = BAD[what]
@@ -116,7 +115,6 @@ def test_a_bad_file_is_named_with_what_was_expected(first_profiler: Path, tmp_pa
     assert str(file) in str(caught.value)
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("name", ["run.pb", "timeline-1.json", "profile.context", "x.pbtxt"])
 def test_an_empty_file_is_said_to_be_empty(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
@@ -124,7 +122,6 @@ def test_an_empty_file_is_said_to_be_empty(tmp_path: Path, name: str) -> None:
         tfprof.load(tmp_path / name)
 
 
-@pytest.mark.tensorflow
 def test_a_directory_of_several_kinds_names_them(first_profiler: Path, tmp_path: Path) -> None:
     for source in ("runs/run_0.pb", "hook/timeline-2.json"):
         (tmp_path / Path(source).name).write_bytes((first_profiler / source).read_bytes())
@@ -133,7 +130,6 @@ def test_a_directory_of_several_kinds_names_them(first_profiler: Path, tmp_path:
     assert len(tfprof.load(tmp_path / "*.json").steps) == 1
 
 
-@pytest.mark.tensorflow
 def test_a_pattern_of_timelines_and_other_traces_names_them(first_profiler: Path, tmp_path: Path) -> None:
     (tmp_path / "timeline-2.json").write_bytes((first_profiler / "hook" / "timeline-2.json").read_bytes())
     (tmp_path / "other.json").write_text('[{"ph": "X", "name": "a", "ts": 1, "dur": 1}]')
@@ -141,7 +137,6 @@ def test_a_pattern_of_timelines_and_other_traces_names_them(first_profiler: Path
         tfprof.load(tmp_path / "*.json")
 
 
-@pytest.mark.tensorflow
 def test_of_several_steps_the_damaged_one_is_named(first_profiler: Path, tmp_path: Path) -> None:
     for number in HOOK_STEPS:
         content = (first_profiler / "hook" / f"timeline-{number}.json").read_bytes()
@@ -150,7 +145,6 @@ def test_of_several_steps_the_damaged_one_is_named(first_profiler: Path, tmp_pat
         tfprof.load(tmp_path)
 
 
-@pytest.mark.tensorflow
 def test_files_of_steps_beside_an_xspace_are_told(first_profiler: Path, tmp_path: Path, keras_xplane: Path) -> None:
     (tmp_path / "host.xplane.pb").write_bytes(keras_xplane.read_bytes())
     (tmp_path / "run_0.pb").write_bytes((first_profiler / "runs" / "run_0.pb").read_bytes())
@@ -169,7 +163,6 @@ def look(file: Path) -> None:
         pass
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("source", SOURCES)
 def test_cut_files_never_raise_anything_else(first_profiler: Path, tmp_path: Path, source: str) -> None:
     whole = (first_profiler / source).read_bytes()
@@ -179,7 +172,6 @@ def test_cut_files_never_raise_anything_else(first_profiler: Path, tmp_path: Pat
         look(file)
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("source", SOURCES)
 def test_flipped_bytes_never_raise_anything_else(first_profiler: Path, tmp_path: Path, source: str) -> None:
     whole = (first_profiler / source).read_bytes()
@@ -193,7 +185,6 @@ def test_flipped_bytes_never_raise_anything_else(first_profiler: Path, tmp_path:
         look(file)
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("name", ["x.xplane.pb", "x.json.bak", "profile", "a b.pb"])
 @pytest.mark.parametrize(
     "source", ["runs/run_1.pb", "tasks/run_5.stats", "profile/profile.context", "hook/timeline-2.json"]
@@ -209,7 +200,6 @@ def test_a_file_of_any_name_is_told_by_its_content(
         assert prof.tree("op")["total_micros"].iloc[0] > 0
 
 
-@pytest.mark.tensorflow
 def test_a_directory_of_runs_has_its_graph_and_its_log_beside_it(first_profiler: Path) -> None:
     prof = tfprof.load(first_profiler / "runs")
     assert prof.steps["name"].tolist() == [f"step {number}" for number in range(N_RUNS)]
@@ -222,7 +212,6 @@ def test_a_directory_of_runs_has_its_graph_and_its_log_beside_it(first_profiler:
     assert prof.tree("scope").drop(columns="input_shapes").equals(stored.drop(columns="input_shapes"))
 
 
-@pytest.mark.tensorflow
 def test_a_graph_may_lie_elsewhere_and_be_text(first_profiler: Path, tmp_path: Path) -> None:
     shutil.copy(first_profiler / "runs" / "run_0.pb", tmp_path)
     alone = tfprof.load(tmp_path / "run_0.pb")
@@ -241,7 +230,6 @@ def test_a_graph_may_lie_elsewhere_and_be_text(first_profiler: Path, tmp_path: P
     assert stored.set_index("name").loc[trained["name"], "bytes"].tolist() == trained["bytes"].tolist()
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("path", ["runs", "runs/run_1.pb", "profile/profile.context", "tasks/run_5.pb"])
 def test_a_saved_profile_comes_back_whole(first_profiler: Path, tmp_path: Path, path: str) -> None:
     prof = tfprof.load(first_profiler / path)
@@ -254,7 +242,6 @@ def test_a_saved_profile_comes_back_whole(first_profiler: Path, tmp_path: Path, 
         assert again.tree(view).equals(prof.tree(view)), view
 
 
-@pytest.mark.tensorflow
 def test_a_graph_from_elsewhere_is_saved_with_the_profile(first_profiler: Path, tmp_path: Path) -> None:
     shutil.copy(first_profiler / "runs" / "run_0.pb", tmp_path)
     prof = tfprof.load(tmp_path / "run_0.pb", graph=first_profiler / "profile" / "as_text.pbtxt")
@@ -263,7 +250,6 @@ def test_a_graph_from_elsewhere_is_saved_with_the_profile(first_profiler: Path, 
     assert tfprof.load(tmp_path / "saved").tree("scope").equals(prof.tree("scope"))
 
 
-@pytest.mark.tensorflow
 def test_profiles_of_several_steps_are_one(first_profiler: Path, tmp_path: Path) -> None:
     for name in "ab":
         shutil.copy(first_profiler / "profile" / "profile.context", tmp_path / f"{name}.context")
@@ -273,7 +259,6 @@ def test_profiles_of_several_steps_are_one(first_profiler: Path, tmp_path: Path)
     assert len(two.tree("scope")) == len(one.tree("scope"))
 
 
-@pytest.mark.tensorflow
 def test_files_that_say_nothing_of_times_are_told_what_they_are_for(first_profiler: Path) -> None:
     with pytest.raises(TraceError, match="GraphDef.*graph="):
         tfprof.load(first_profiler / "runs" / "graph.pb")
@@ -283,7 +268,6 @@ def test_files_that_say_nothing_of_times_are_told_what_they_are_for(first_profil
         tfprof.load(first_profiler / "runs" / "run_0.pb", graph=first_profiler / "runs" / "run_1.pb")
 
 
-@pytest.mark.tensorflow
 def test_steps_have_the_last_number_of_their_names() -> None:
     assert step_numbers([Path("timeline-12.json"), Path("timeline-3.json.gz")]) == [12, 3]
     assert step_numbers([Path("w0_run_7.pb"), Path("w0_run_8.pb")]) == [7, 8]
@@ -577,7 +561,6 @@ def test_tasks_of_several_directories_are_one_profile(tmp_path: Path) -> None:
     assert prof.tree("scope").set_index("name").loc["MatMul", "run_count"] > 0
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("file", ["run_5.pb", "run_5.stats", "timeline-5.json"])
 def test_two_servers_of_a_cluster_are_two_hosts(first_profiler: Path, file: str) -> None:
     prof = tfprof.load(first_profiler / "tasks" / file)
@@ -593,7 +576,6 @@ def test_two_servers_of_a_cluster_are_two_hosts(first_profiler: Path, file: str)
     assert 0 < steps["device_collectives_ms"].sum() <= sum(received)
 
 
-@pytest.mark.tensorflow
 def test_arrows_lead_from_the_op_that_sent_a_tensor_to_those_that_took_it(first_profiler: Path) -> None:
     prof: Profile = tfprof.load(first_profiler / "tasks" / "run_5.pb")
     trace, flows = prof.trace, compute_flows(prof.trace)

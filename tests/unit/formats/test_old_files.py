@@ -288,7 +288,6 @@ def name_of(prof: Profile, event: int) -> str:
     return prof.trace.strings[prof.trace.name_id[event]]
 
 
-@pytest.mark.tensorflow
 def test_every_op_is_there_with_its_time(one: Loaded) -> None:
     events, prof = one
     theirs = Counter((e["args"]["name"], e["args"]["op"], e["dur"]) for e in events if e["ph"] == "X")
@@ -300,7 +299,6 @@ def test_every_op_is_there_with_its_time(one: Loaded) -> None:
     assert ours == theirs
 
 
-@pytest.mark.tensorflow
 def test_every_tensor_is_a_span_with_its_shape_and_bytes(one: Loaded) -> None:
     events, prof = one
     trace = prof.trace
@@ -317,7 +315,6 @@ def test_every_tensor_is_a_span_with_its_shape_and_bytes(one: Loaded) -> None:
     assert stats["split:1"]["shape"] == "[16, 24]"
 
 
-@pytest.mark.tensorflow
 def test_every_value_of_an_allocator_is_a_counter_in_bytes(one: Loaded) -> None:
     events, prof = one
     theirs = [e["args"]["cpu"] for e in events if e["ph"] == "C" and "cpu" in e["args"]]
@@ -330,7 +327,6 @@ def test_every_value_of_an_allocator_is_a_counter_in_bytes(one: Loaded) -> None:
     assert prof.memory.summary.set_index("allocator")["peak_bytes"]["cpu"] == max(theirs)
 
 
-@pytest.mark.tensorflow
 def test_every_arrow_is_a_flow_and_so_is_every_other_input(one: Loaded) -> None:
     events, prof = one
     trace, flows = prof.trace, compute_flows(prof.trace)
@@ -348,7 +344,6 @@ def test_every_arrow_is_a_flow_and_so_is_every_other_input(one: Loaded) -> None:
     assert arrows <= {source for source, _ in found}
 
 
-@pytest.mark.tensorflow
 def test_several_files_are_the_steps_of_one_trace_in_order(hook: Path, tmp_path: Path) -> None:
     for path in (hook, f"{hook}/timeline-*.json"):
         prof = tfprof.load(path)
@@ -361,7 +356,6 @@ def test_several_files_are_the_steps_of_one_trace_in_order(hook: Path, tmp_path:
     assert len(tfprof.load(tmp_path).steps) == len(HOOK_STEPS)
 
 
-@pytest.mark.tensorflow
 def test_inputs_of_ops_make_a_graph_with_bytes_and_times_by_step(hook: Path) -> None:
     prof = tfprof.load(hook)
     tree = prof.tree("scope")
@@ -376,7 +370,6 @@ def test_inputs_of_ops_make_a_graph_with_bytes_and_times_by_step(hook: Path) -> 
     assert len(prof.tree("graph")) > 10
 
 
-@pytest.mark.tensorflow
 def test_a_timeline_beside_other_spans_is_read_as_any_chrome_trace(hook: Path, tmp_path: Path) -> None:
     events = written(hook / "timeline-2.json")
     events.append({"ph": "X", "cat": "python", "name": "mine", "pid": 99, "tid": 1, "ts": events[-1]["ts"], "dur": 7})
@@ -384,7 +377,6 @@ def test_a_timeline_beside_other_spans_is_read_as_any_chrome_trace(hook: Path, t
     assert "mine" in set(tfprof.load(tmp_path / "timeline-2.json").events["name"])
 
 
-@pytest.mark.tensorflow
 def test_a_profile_of_timelines_is_saved_and_loaded_again(hook: Path, tmp_path: Path) -> None:
     prof = tfprof.load(hook)
     with pytest.warns(UserWarning, match="TensorBoard does not"):
@@ -395,7 +387,6 @@ def test_a_profile_of_timelines_is_saved_and_loaded_again(hook: Path, tmp_path: 
     assert again.trace.n_events == prof.trace.n_events
 
 
-@pytest.mark.tensorflow
 def test_a_profile_of_timelines_goes_through_a_chrome_trace(hook: Path, tmp_path: Path) -> None:
     prof = tfprof.load(hook)
     prof.to_chrome_trace(tmp_path / "x.json")
@@ -440,7 +431,6 @@ TABLES = {
 }
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("table", TABLES)
 def test_the_graph_is_the_one_that_tfprof_makes_of_the_same_runs(first_profiler: Path, table: str) -> None:
     _, graph = read(first_profiler)
@@ -449,7 +439,6 @@ def test_the_graph_is_the_one_that_tfprof_makes_of_the_same_runs(first_profiler:
     assert named(graph, table, TABLES[table]) == named(oracle, table, TABLES[table])
 
 
-@pytest.mark.tensorflow
 def test_call_stacks_end_at_the_same_lines_as_tfprof_s(first_profiler: Path) -> None:
     graphs = [
         read(first_profiler)[1],
@@ -466,7 +455,6 @@ def test_call_stacks_end_at_the_same_lines_as_tfprof_s(first_profiler: Path) -> 
     assert first
 
 
-@pytest.mark.tensorflow
 def test_steps_ops_memory_and_arrows_are_those_of_the_runs(first_profiler: Path) -> None:
     trace, graph = read(first_profiler)
     prof = Profile(lambda: Opened(trace, (), op_graph=graph), title="runs")
@@ -486,13 +474,11 @@ def test_steps_ops_memory_and_arrows_are_those_of_the_runs(first_profiler: Path)
     assert ("layer/MatMul", "layer/Relu") in edges
 
 
-@pytest.mark.tensorflow
 def test_executions_of_one_thread_never_lie_inside_each_other(first_profiler: Path) -> None:
     trace, _ = read(first_profiler)
     assert not trace.depth.any()
 
 
-@pytest.mark.tensorflow
 def test_without_a_graph_labels_tell_types_and_inputs(first_profiler: Path) -> None:
     _, graph = read(first_profiler, with_graph=False)
     types = dict(zip(graph.ops["name"], graph.ops["type"], strict=True))
@@ -501,14 +487,12 @@ def test_without_a_graph_labels_tell_types_and_inputs(first_profiler: Path) -> N
     assert ("layer/MatMul", 0, "split", 1) in rows
 
 
-@pytest.mark.tensorflow
 def test_bare_step_stats_are_the_same_trace(first_profiler: Path) -> None:
     tasks = first_profiler / "tasks"
     whole, bare = (read_run_metadata({5: (tasks / f"run_5.{end}").read_bytes()})[1].times for end in ("pb", "stats"))
     pd.testing.assert_frame_equal(whole, bare)
 
 
-@pytest.mark.tensorflow
 def test_a_run_without_stats_says_how_to_get_some() -> None:
     with pytest.raises(EmptyTraceError, match="FULL_TRACE"):
         read_run_metadata({0: b"\x12\x00"})
