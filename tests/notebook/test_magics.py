@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import queue
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
-from jupyter_client import BlockingKernelClient, KernelManager
-from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from tests.notebook.committed import text_of, usage_error
+from tests.notebook.kernels import executed_cells, messages, printed, started_kernel
 
 pytestmark = pytest.mark.tensorflow
 
@@ -93,8 +89,8 @@ print(inspect.getsource(visible))""",
 class Cells:
     """The executed cells by their names above."""
 
-    def __init__(self, notebook: nbformat.NotebookNode) -> None:
-        self._cells = dict(zip(CELLS, notebook.cells, strict=True))
+    def __init__(self, cells: dict[str, Any]) -> None:
+        self._cells = cells
 
     def number(self, name: str) -> int:
         return int(self._cells[name].execution_count)
@@ -116,16 +112,7 @@ class Cells:
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> Cells:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS.values()])
-    client = NotebookClient(
-        notebook,
-        timeout=120,
-        kernel_name="python3",
-        allow_errors=True,
-        resources={"metadata": {"path": str(tmp_path_factory.mktemp("magics"))}},
-    )
-    client.execute()
-    return Cells(notebook)
+    return Cells(executed_cells(CELLS, tmp_path_factory.mktemp("magics")))
 
 
 def test_a_view_that_is_chosen_once_is_that_of_the_cells_below(cells: Cells) -> None:
@@ -247,76 +234,33 @@ def test_unloading_takes_the_magic_out(cells: Cells) -> None:
 
 
 def test_a_failing_cell_stops_run_all(tmp_path: Path) -> None:
-    sources = [
-        "%load_ext tfprof_widgets",
-        "%%tfprofile --view none\nraise RuntimeError('stop here')",
-        "print('too far')",
-    ]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
-    client = NotebookClient(
-        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
-    )
+    failing = "%%tfprofile --view none\nraise RuntimeError('stop here')"
     with pytest.raises(CellExecutionError, match="stop here"):
-        client.execute()
-    assert notebook.cells[2].outputs == []
+        executed_cells({"load": "%load_ext tfprof_widgets", "failing": failing}, tmp_path, allow_errors=False)
 
 
 def plain(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
-@pytest.fixture
-def kernel(tmp_path: Path) -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
-    manager = KernelManager(kernel_name="python3")
-    manager.start_kernel(cwd=str(tmp_path))
-    client = manager.blocking_client()
-    client.start_channels()
-    client.wait_for_ready(timeout=60)
-    yield manager, client
-    client.stop_channels()
-    manager.shutdown_kernel(now=True)
-
-
-def test_interrupting_the_kernel_keeps_what_was_captured_and_the_next_capture_works(
-    kernel: tuple[KernelManager, BlockingKernelClient],
-) -> None:
-    manager, client = kernel
-    reply, _ = run(client, SET_UP)
-    assert reply["status"] == "ok"
+def test_interrupting_the_kernel_keeps_what_was_captured_and_the_next_capture_works(tmp_path: Path) -> None:
     # Once steps run: TensorFlow turns an interrupt while it traces into a RuntimeError of its own.
     begun = "keras.callbacks.LambdaCallback(on_epoch_begin=lambda epoch, logs: epoch == 1 and print('begun'))"
     long = f"%%tfprofile --view none -o p\nmodel.fit(x, y, epochs=100000, verbose=0, callbacks=[{begun}])"
-    reply, _ = run(client, long, when_it_prints=lambda: (time.sleep(1.0), manager.interrupt_kernel()))
-    assert (reply["status"], reply["ename"]) == ("error", "KeyboardInterrupt")
     facts = "import json\nprint(json.dumps([p.capture.outcome, numbers(p)]))"
-    outcome, steps = json.loads(run(client, facts)[1])
-    assert outcome == "interrupted"
-    assert len(steps) > 1
-    assert steps == list(range(len(steps)))
-    reply, _ = run(client, "%%tfprofile --view none -o p\nmodel.fit(x, y, verbose=0);")
-    assert reply["status"] == "ok"
-    assert json.loads(run(client, facts)[1]) == ["complete", [0, 1, 2, 3, 4]]
-
-
-def run(client: BlockingKernelClient, code: str, *, when_it_prints: Any = None) -> tuple[dict[str, Any], str]:
-    """Run code; give the reply and what it printed."""
-    request = client.execute(code)
-    printed = ""
-    while True:
-        try:
-            message = client.get_iopub_msg(timeout=120)
-        except queue.Empty:
-            pytest.fail(f"the kernel does not answer: {code}")
-        if message["parent_header"].get("msg_id") != request:
-            continue
-        if message["msg_type"] == "stream" and message["content"]["name"] == "stdout":
-            printed += message["content"]["text"]
-            if when_it_prints is not None:
-                when_it_prints()
-                when_it_prints = None
-        if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
-            break
-    while True:
-        reply = client.get_shell_msg(timeout=60)
-        if reply["parent_header"].get("msg_id") == request:
-            return reply["content"], printed
+    with started_kernel(tmp_path) as (manager, client):
+        printed(client, SET_UP)
+        errors = []
+        for message in messages(client, client.execute(long)):
+            if message["content"].get("text", "").startswith("begun"):
+                time.sleep(1.0)
+                manager.interrupt_kernel()
+            if message["msg_type"] == "error":
+                errors.append(message["content"]["ename"])
+        assert errors == ["KeyboardInterrupt"]
+        outcome, steps = json.loads(printed(client, facts))
+        assert outcome == "interrupted"
+        assert len(steps) > 1
+        assert steps == list(range(len(steps)))
+        printed(client, "%%tfprofile --view none -o p\nmodel.fit(x, y, verbose=0);")
+        assert json.loads(printed(client, facts)) == ["complete", [0, 1, 2, 3, 4]]

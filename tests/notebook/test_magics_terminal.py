@@ -6,11 +6,10 @@ import json
 from itertools import pairwise
 from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from tests.notebook.committed import displayed, text_of, usage_error
+from tests.notebook.kernels import executed_cells
 from tests.notebook.test_magics import SET_UP
 from tests.warm_process import run_python
 
@@ -110,14 +109,7 @@ CELLS = {
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    sources = {**CELLS, "set_up": f"{SET_UP}\nSET = {{}}"}
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources.values()])
-    folder = str(tmp_path_factory.mktemp("compare"))
-    client = NotebookClient(
-        notebook, timeout=180, kernel_name="python3", allow_errors=True, resources={"metadata": {"path": folder}}
-    )
-    client.execute()
-    return dict(zip(sources, notebook.cells, strict=True))
+    return executed_cells({**CELLS, "set_up": f"{SET_UP}\nSET = {{}}"}, tmp_path_factory.mktemp("compare"))
 
 
 @pytest.mark.parametrize("name", ["again", "other_name", "line"])

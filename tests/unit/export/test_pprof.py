@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, trace
-from tests.unit.export.first_profiler_run import FIGURES, first_profiler_run
+from tests.unit.export.first_profiler_run import FIGURES
 from tests.unit.export.pprof_reader import Read, messages, read_pprof
 from tfprof_widgets.analysis import Analysis, TreeView, build_tree, make_tree_options
 from tfprof_widgets.errors import TfProfError
@@ -270,11 +270,6 @@ def test_times_of_the_trace_are_in_the_file(tmp_path: Path) -> None:
     assert profile.time_nanos == results.trace.origin_ns
 
 
-@pytest.fixture(scope="module")
-def first_profiler(shared_directory: Path) -> Path:
-    return first_profiler_run(shared_directory)
-
-
 def profile_of(folder: Path, form: str) -> tfprof.Profile:
     if form == "profile.context":
         return tfprof.load(folder / form)
@@ -283,15 +278,14 @@ def profile_of(folder: Path, form: str) -> tfprof.Profile:
     return tfprof.from_run_metadata(steps, graph=graph, op_log=op_log)
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("figure", FIGURES)
 @pytest.mark.parametrize("form", ["profile.context", "RunMetadata"])
 def test_totals_of_old_files_are_those_of_tfprofs_own_pprof_file(
     form: str, figure: str, first_profiler: Path, tmp_path: Path
 ) -> None:
     own = messages().Profile()
-    own.ParseFromString(gzip.decompress((first_profiler / f"{figure}.pb.gz").read_bytes()))
-    prof = profile_of(first_profiler, form)
+    own.ParseFromString(gzip.decompress((first_profiler / "tfprof" / f"{figure}.pb.gz").read_bytes()))
+    prof = profile_of(first_profiler / "tfprof", form)
     read = read_pprof(prof.to_pprof(tmp_path / "costs.pb.gz", select=figure))
     assert read.totals()[figure] == sum(sample.value[1] for sample in own.sample) > 0
 
