@@ -120,9 +120,6 @@ def test_sessions_are_told_and_left_as_they_are(cells: dict[str, Any]) -> None:
     assert statuses(cells["other_session"], "profiler_session") == ["warning", "ok"]
     assert "without a Python name" in lines(cells["other_session"])[0]["profiler_session"][1]
     assert "a tfprof capture is running" in lines(cells["our_session"])[0]["profiler_session"][1]
-
-
-def test_no_session_is_left_behind(cells: dict[str, Any]) -> None:
     assert lines(cells["free"]) == ["free"]
 
 

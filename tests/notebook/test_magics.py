@@ -129,19 +129,13 @@ def test_variables_strings_and_the_last_value_are_as_without_the_magic(cells: Ce
     assert cells.stdout("read") == "['first', '  second', '%%third'] 1 [0, 1, 2, 3, 4] True"
 
 
-def test_a_semicolon_silences_the_last_value(cells: Cells) -> None:
-    assert cells.outputs("quiet", "execute_result") == []
+def test_a_value_is_shown_where_the_cell_has_one_and_no_semicolon(cells: Cells) -> None:
+    for name in ("quiet", "statements"):
+        assert cells.outputs(name, "execute_result") == []
     assert cells.outputs("quiet", "error") == []
-
-
-def test_a_cell_of_statements_has_no_value(cells: Cells) -> None:
     assert cells.stdout("statements") == "0\n1\n2"
-    assert cells.outputs("statements", "execute_result") == []
-
-
-def test_magics_and_shell_lines_work_inside(cells: Cells) -> None:
     (result,) = cells.outputs("nested_magic", "execute_result")
-    assert result.data["text/plain"] == "['hello']"
+    assert result.data["text/plain"] == "['hello']", "magics and shell lines work inside"
 
 
 def test_a_failing_cell_fails_once_with_the_line_numbers_of_the_cell(cells: Cells) -> None:
@@ -154,16 +148,10 @@ def test_a_failing_cell_fails_once_with_the_line_numbers_of_the_cell(cells: Cell
     assert f"Cell In[{number}], line 5, in inner()" in text
     assert "----> 5     raise ValueError('from line five')" in text
     assert "tfprof_widgets/" not in text, "our own frames are hidden"
-
-
-def test_what_ran_before_a_failure_is_kept(cells: Cells) -> None:
-    assert cells.stdout("after_error") == "exception [0, 1, 2, 3, 4] failed # Profile"
-
-
-def test_a_syntax_error_names_the_line_of_the_cell(cells: Cells) -> None:
-    text = plain(cells.error("syntax"))
-    assert "SyntaxError" in text
-    assert f"Cell In[{cells.number('syntax')}], line 3" in text
+    assert cells.stdout("after_error") == "exception [0, 1, 2, 3, 4] failed # Profile", "what ran before it is kept"
+    syntax = plain(cells.error("syntax"))
+    assert "SyntaxError" in syntax
+    assert f"Cell In[{cells.number('syntax')}], line 3" in syntax
 
 
 def test_a_top_level_await_gets_a_remedy(cells: Cells) -> None:
@@ -172,34 +160,24 @@ def test_a_top_level_await_gets_a_remedy(cells: Cells) -> None:
     assert "with tfprof_widgets.profile()" in text
 
 
-def test_options_select_steps(cells: Cells) -> None:
+def test_options_select_steps_name_a_folder_and_bound_the_capture(cells: Cells) -> None:
     assert cells.stdout("read_selected") == "[2, 3] 0"
     assert cells.stdout("read_every") == "[0, 2, 4]"
+    assert cells.stdout("read_logdir") == "1", "blanks and variables"
+    text = cells.stdout("read_bounded")
+    assert text.startswith("bounded")
+    assert "%%tfprofile --steps" in text
 
 
-def test_the_line_magic_runs_a_statement_unchanged_and_gives_its_value(cells: Cells) -> None:
-    (result,) = cells.outputs("line", "execute_result")
-    assert result.data["text/plain"] == "True"
+def test_the_line_magic_runs_a_statement_unchanged_where_it_stands_and_gives_its_value(cells: Cells) -> None:
+    for name, value in (("line", "True"), ("assigned", "42")):
+        (result,) = cells.outputs(name, "execute_result")
+        assert result.data["text/plain"] == value
     assert cells.stdout("read_line") == "[0, 1, 2, 3, 4] line_profile True"
-
-
-def test_the_line_magic_sees_the_names_of_the_function_it_stands_in(cells: Cells) -> None:
-    (result,) = cells.outputs("assigned", "execute_result")
-    assert result.data["text/plain"] == "42"
 
 
 def test_the_source_of_a_function_defined_under_the_magic_can_be_found(cells: Cells) -> None:
     assert cells.stdout("source") == "def visible():\n    return 'its source'"
-
-
-def test_logdir_takes_blanks_and_variables(cells: Cells) -> None:
-    assert cells.stdout("read_logdir") == "1"
-
-
-def test_a_bound_is_told_with_the_option_of_the_magic(cells: Cells) -> None:
-    text = cells.stdout("read_bounded")
-    assert text.startswith("bounded")
-    assert "%%tfprofile --steps" in text
 
 
 def test_help_prints_the_options_and_runs_nothing(cells: Cells) -> None:
@@ -224,12 +202,9 @@ def test_a_wrong_option_is_one_line_that_says_what_to_give(cells: Cells, name: s
     assert words in cells.usage_error(name)
 
 
-def test_nothing_is_left_behind(cells: Cells) -> None:
+def test_nothing_is_left_behind_and_unloading_takes_the_magic_out(cells: Cells) -> None:
     assert cells.stdout("wrapped").startswith("False")
     assert cells.stdout("wrapped").endswith("[]")
-
-
-def test_unloading_takes_the_magic_out(cells: Cells) -> None:
     assert "not found" in cells.usage_error("unloaded")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -106,23 +107,20 @@ OTHERS = """
 
 
 @pytest.fixture(scope="module")
-def run(scenario: Scenario, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return scenario(
-        TRAINING,
-        cwd=tmp_path_factory.mktemp("oom"),
-        TF_CPU_ALLOCATOR_USE_BFC="true",
-        TF_CPU_BFC_MEM_LIMIT_IN_MB=str(LIMIT_MIB),
-    )
+def limited(scenario: Scenario, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+    """Runs a program with little memory."""
+    limits = {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MIB)}
+    return partial(scenario, cwd=tmp_path_factory.mktemp("oom"), **limits)
 
 
 @pytest.fixture(scope="module")
-def others(scenario: Scenario, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return scenario(
-        OTHERS,
-        cwd=tmp_path_factory.mktemp("oom"),
-        TF_CPU_ALLOCATOR_USE_BFC="true",
-        TF_CPU_BFC_MEM_LIMIT_IN_MB=str(LIMIT_MIB),
-    )
+def run(limited: Scenario) -> dict[str, Any]:
+    return limited(TRAINING)
+
+
+@pytest.fixture(scope="module")
+def others(limited: Scenario) -> dict[str, Any]:
+    return limited(OTHERS)
 
 
 def test_the_error_of_tensorflow_reaches_the_user_as_it_is(run: dict[str, Any]) -> None:
@@ -151,15 +149,12 @@ def test_what_lived_then_is_told_by_op_and_by_layer(run: dict[str, Any]) -> None
     assert layers["sequential/hidden0"] >= BATCH * UNITS * 4, "an activation waits for the backward pass"
 
 
-def test_the_profile_says_so_at_its_top_and_its_page_holds_it(run: dict[str, Any]) -> None:
-    assert run["fit"]["notices"][0].startswith("Out of memory: ")
-    assert "asked for 8.00 MiB on CPU:0" in run["fit"]["sentence"]
-    assert "Held by layer" in run["fit"]["summary"]
-    assert run["is_embedded"]
-
-
-def test_a_saved_profile_tells_the_same(run: dict[str, Any]) -> None:
+def test_the_profile_says_so_at_its_top_and_its_page_and_a_saved_one_tell_the_same(run: dict[str, Any]) -> None:
     ours, theirs = run["fit"], run["loaded"]
+    assert ours["notices"][0].startswith("Out of memory: ")
+    assert "asked for 8.00 MiB on CPU:0" in ours["sentence"]
+    assert "Held by layer" in ours["summary"]
+    assert run["is_embedded"]
     assert {name: theirs[name] for name in FIELDS} == {name: ours[name] for name in FIELDS}
     assert theirs["by_op"] == ours["by_op"]
     assert theirs["notices"][0] == ours["notices"][0]
@@ -185,13 +180,11 @@ def test_an_array_that_the_machine_has_no_room_for_is_told_with_its_line(others:
     assert "The process held" in sentence
 
 
-def test_a_callback_learns_of_a_failure_that_keras_does_not_tell_it(others: dict[str, Any]) -> None:
-    assert others["callback_error"] == "ResourceExhaustedError"
+def test_a_callback_learns_of_a_failure_that_keras_does_not_tell_it_and_no_profile_of_a_handled_one(
+    others: dict[str, Any],
+) -> None:
+    assert others["callback_error"] == others["handled"] == "ResourceExhaustedError"
     assert others["callback"] == ["sequential/wide", 20000, 20000 * 4096 * 4, "exception"]
-
-
-def test_a_failure_that_the_user_handles_is_none_of_the_profile(others: dict[str, Any]) -> None:
-    assert others["handled"] == "ResourceExhaustedError"
     assert others["handled_told"]
 
 
