@@ -102,12 +102,9 @@ def test_names_that_are_not_utf_8_are_data() -> None:
     assert graph.ops["name"].tolist() == ["a\\xff"]
 
 
-def test_no_bytes_are_an_empty_profile() -> None:
+def test_an_empty_or_cut_profile_says_where_it_ends() -> None:
     with pytest.raises(EmptyTraceError, match=r"run/profile\.context is empty \(0 bytes\)"):
         read_profile_proto(b"", source="run/profile.context")
-
-
-def test_a_cut_profile_says_where_it_ends() -> None:
     whole = profile(node("a", tagged(10, frame(10))), node("b"))
     with pytest.raises(TraceError, match=r"^p\.context: Not a tfprof ProfileProto.*: byte 20 of 20: .*truncated"):
         read_profile_proto(whole[:20], source="p.context")
@@ -202,6 +199,7 @@ def test_clocks_may_count_from_anywhere() -> None:
     assert [event[:3] for event in found] == [("a:Mul", 0, 2), ("b:Mul", 3, 2)]
     since_1970 = trace_of(graph_of(("a", 0, 2e15, 2)))
     assert since_1970.origin_ns == 2 * 10**18
+    assert trace_of(graph_of(("a", 0, 1, 0))).duration_ps.tolist() == [0, 0], "of an op without time and of its step"
 
 
 def test_no_start_beside_those_since_1970_is_left_out() -> None:
@@ -210,29 +208,17 @@ def test_no_start_beside_those_since_1970_is_left_out() -> None:
     assert "1 executions without a start" in trace.warnings[0]
 
 
-def test_what_took_no_time_lasts_none() -> None:
-    trace = trace_of(graph_of(("a", 0, 1, 0)))
-    assert trace.duration_ps.tolist() == [0, 0]  # of the op and of its step
-
-
 def test_nothing_is_known_of_tensor_cores_where_no_label_tells_the_kernel() -> None:
     graph = graph_of(("a", 0, 1, 2), device=STREAM)
     profile = Profile(lambda: Opened(trace_of(graph), (), op_graph=graph), title="drawn")
     assert len(profile.ops) and np.isnan(profile.ops["tensor_core_ratio"]).all()
 
 
-FLOAT_OPS = [(30, 30), (2**62, MOST_FLOAT_OPS), (-1, 0)]
-
-
-@pytest.mark.parametrize(("written", "expected"), FLOAT_OPS)
-def test_float_operations_of_a_log_leave_room_for_sums(written: int, expected: int) -> None:
+@pytest.mark.parametrize(("written", "expected"), [(30, 30), (2**62, MOST_FLOAT_OPS), (-1, 0)])
+def test_float_operations_of_a_log_or_a_profile_leave_room_for_sums(written: int, expected: int) -> None:
     log = step_message("OpLog")()
     log.log_entries.add(name=b"a", float_ops=written)
     assert read_op_log(log.SerializeToString()).float_ops.get("a", 0) == expected
-
-
-@pytest.mark.parametrize(("written", "expected"), FLOAT_OPS)
-def test_float_operations_of_a_profile_leave_room_for_sums(written: int, expected: int) -> None:
     graph = read_profile_proto(profile(node("a", number(8, written % 2**64))))
     assert graph.ops["float_ops"].tolist() == [expected]
 
@@ -377,16 +363,6 @@ def test_a_timeline_beside_other_spans_is_read_as_any_chrome_trace(hook: Path, t
     assert "mine" in set(tfprof.load(tmp_path / "timeline-2.json").events["name"])
 
 
-def test_a_profile_of_timelines_is_saved_and_loaded_again(hook: Path, tmp_path: Path) -> None:
-    prof = tfprof.load(hook)
-    with pytest.warns(UserWarning, match="TensorBoard does not"):
-        prof.save(tmp_path / "saved")
-    again = tfprof.load(tmp_path / "saved")
-    assert again.steps.equals(prof.steps)
-    assert again.tree("scope").equals(prof.tree("scope"))
-    assert again.trace.n_events == prof.trace.n_events
-
-
 def test_a_profile_of_timelines_goes_through_a_chrome_trace(hook: Path, tmp_path: Path) -> None:
     prof = tfprof.load(hook)
     prof.to_chrome_trace(tmp_path / "x.json")
@@ -472,11 +448,7 @@ def test_steps_ops_memory_and_arrows_are_those_of_the_runs(first_profiler: Path)
     edges = {(names[a], names[b]) for a, b in zip(flows.from_event.tolist(), flows.to_event.tolist(), strict=True)}
     assert ("split", "layer/MatMul") in edges
     assert ("layer/MatMul", "layer/Relu") in edges
-
-
-def test_executions_of_one_thread_never_lie_inside_each_other(first_profiler: Path) -> None:
-    trace, _ = read(first_profiler)
-    assert not trace.depth.any()
+    assert not trace.depth.any(), "executions of one thread never lie inside each other"
 
 
 def test_without_a_graph_labels_tell_types_and_inputs(first_profiler: Path) -> None:
