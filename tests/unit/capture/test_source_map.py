@@ -48,35 +48,56 @@ def lines(text: str, *layers: LayerFacts, **more: str) -> dict[str, int]:
     return {name: line for name, (_, line) in found.items()}
 
 
-def test_constants_tell_calls_apart() -> None:
-    text = "a = Dense(10)\nb = L.Dense(20)\nc = keras.layers.Dense(units=30)\n"
-    made = [layer("dense", units=20), layer("dense_1", units=30), layer("dense_2", units=10)]
-    assert lines(text, *made) == {"dense": 2, "dense_1": 3, "dense_2": 1}
+NAMED = "a = Dense(10)\nb = Dense(10, name='b')\nc = Dense(10, name=f'x{i}')\n"
+EQUAL = "[\nDense(8),\nDense(8)]\n"
 
 
-def test_a_name_tells_most() -> None:
-    text = "a = Dense(10)\nb = Dense(10, name='b')\nc = Dense(10, name=f'x{i}')\n"
-    assert lines(text, layer("b", units=10), layer("dense", units=10)) == {"b": 2, "dense": 1}
-    assert lines(text, layer("x3", units=10)) == {"x3": 3}
-
-
-def test_what_a_call_leaves_out_has_its_default() -> None:
-    text = "a = Dense(n, use_bias=False)\nb = Dense(n)\n"
-    assert lines(text, layer("dense", use_bias=True), layer("dense_1", use_bias=False)) == {"dense": 2, "dense_1": 1}
-
-
-def test_layers_of_a_loop_are_of_one_line() -> None:
-    assert lines("for n in (1, 2):\n    Dense(n)\n", layer("dense", units=1), layer("dense_1", units=2)) == {
-        "dense": 2,
-        "dense_1": 2,
-    }
-
-
-def test_equal_calls_are_told_apart_by_order() -> None:
-    text = "[\nDense(8),\nDense(8)]\n"
-    assert lines(text, layer("dense_1", units=8), layer("dense", units=8)) == {"dense": 2, "dense_1": 3}
-    again = [layer(f"dense_{i}", units=8) for i in range(4, 8)]
-    assert lines(text, *again) == {"dense_4": 2, "dense_5": 3, "dense_6": 2, "dense_7": 3}
+@pytest.mark.parametrize(
+    ("text", "made", "expected"),
+    [
+        (
+            "a = Dense(10)\nb = L.Dense(20)\nc = keras.layers.Dense(units=30)\n",
+            [layer("dense", units=20), layer("dense_1", units=30), layer("dense_2", units=10)],
+            {"dense": 2, "dense_1": 3, "dense_2": 1},
+        ),
+        (NAMED, [layer("b", units=10), layer("dense", units=10)], {"b": 2, "dense": 1}),
+        (NAMED, [layer("x3", units=10)], {"x3": 3}),
+        (
+            "a = Dense(n, use_bias=False)\nb = Dense(n)\n",
+            [layer("dense", use_bias=True), layer("dense_1", use_bias=False)],
+            {"dense": 2, "dense_1": 1},
+        ),
+        (
+            "for n in (1, 2):\n    Dense(n)\n",
+            [layer("dense", units=1), layer("dense_1", units=2)],
+            {"dense": 2, "dense_1": 2},
+        ),
+        (EQUAL, [layer("dense_1", units=8), layer("dense", units=8)], {"dense": 2, "dense_1": 3}),
+        (
+            EQUAL,
+            [layer(f"dense_{i}", units=8) for i in range(4, 8)],
+            {"dense_4": 2, "dense_5": 3, "dense_6": 2, "dense_7": 3},
+        ),
+        ("from keras.layers import Dense as D\nx = D(1)\n", [layer("dense", units=1)], {"dense": 2}),
+        ("Dense(10)\n", [layer("dense", units=20), layer("conv2d", "Conv2D")], {}),
+        ("this is no Python: Dense(\n", [layer("dense")], {}),
+        ("Dense(*args, **kwargs)\n", [layer("any", units=3)], {"any": 1}),
+    ],
+    ids=[
+        *("constants tell calls apart", "a name tells most", "a name that is made", "what is left out has its default"),
+        *(
+            "of a loop",
+            "equal calls by order",
+            "and again",
+            "a class of another name",
+            "no such call",
+            "no Python",
+            "any",
+        ),
+    ],
+)
+def test_a_layer_is_of_the_call_that_made_it(text: str, made: list[LayerFacts], expected: dict[str, int]) -> None:
+    assert lines(text, *made) == expected
 
 
 def test_the_newest_text_is_the_newest_layers() -> None:
@@ -149,19 +170,6 @@ def test_values_are_read_without_running_code_of_theirs() -> None:
     assert simple(list(range(1000))) is UNKNOWN
     assert simple([1, "a"]) == (1, "a")
     assert simple(True) is True
-
-
-def test_a_class_may_have_another_name() -> None:
-    assert lines("from keras.layers import Dense as D\nx = D(1)\n", layer("dense", units=1)) == {"dense": 2}
-
-
-def test_layers_that_no_text_makes_have_no_line() -> None:
-    assert lines("Dense(10)\n", layer("dense", units=20), layer("conv2d", "Conv2D")) == {}
-    assert lines("this is no Python: Dense(\n", layer("dense")) == {}
-
-
-def test_arguments_that_are_not_written_out_fit_anything() -> None:
-    assert lines("Dense(*args, **kwargs)\n", layer("any", units=3)) == {"any": 1}
 
 
 def test_a_model_of_a_library_is_at_the_line_that_asked_for_it() -> None:

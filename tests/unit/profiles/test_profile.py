@@ -228,24 +228,17 @@ def test_what_the_profiler_warns_of_is_told_in_every_view(tmp_path: Path) -> Non
     assert '"lost"' in prof.dashboard().options
 
 
-def test_what_a_lost_source_map_lacks_is_not_told(tmp_path: Path) -> None:
-    data = space(plane("/host:CPU", line("main", event("x", 0, 1))))
-    (tmp_path / "host.xplane.pb").write_bytes(data)
-    opened = open_traces(tmp_path)
-    cut = "2 of 36 source files are shown in part: at most 256 KiB of each, 4 MiB in all."
-    saved = SavedProfile(title="saved", notices=(cut, "It was cut short."))
-    assert tfprof.Profile(lambda: replace(opened, saved=saved)).notices == ("It was cut short.",)
-
-
-def test_what_the_capture_told_already_is_not_told_again(tmp_path: Path) -> None:
+def test_of_notices_of_a_capture_those_of_a_lost_source_map_and_those_told_already_are_left_out(tmp_path: Path) -> None:
     data = space(plane("/host:CPU", line("main", event("x", 0, 1))), warnings=["Lost.", "Cut.", "Torn."])
     (tmp_path / "host.xplane.pb").write_bytes(data)
     opened = open_traces(tmp_path)
     assert tfprof.Profile(lambda: opened, notices=("Lost. Cut.",)).notices == ("Lost. Cut.", "Torn.")
-
-
-def test_a_profile_without_data_can_still_be_asked_for_its_notices() -> None:
-    assert tfprof.Profile(notices=("n",)).notices == ("n",)
+    cut = "2 of 36 source files are shown in part: at most 256 KiB of each, 4 MiB in all."
+    saved = SavedProfile(title="saved", notices=(cut, "It was cut short."))
+    told = tfprof.Profile(lambda: replace(opened, saved=saved)).notices
+    assert cut not in told
+    assert "It was cut short." in told
+    assert tfprof.Profile(notices=("n",)).notices == ("n",), "also of one without data"
 
 
 def test_the_title_of_a_file_is_its_directory_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,17 +294,9 @@ def test_bars_are_in_proportion_and_a_line_beyond_the_room_is_cut() -> None:
     lines = re.findall(r"margin-left:([\d.]+)%;width:([\d.]+)%", drawn)
     assert [float(bar) for bar in bars] == [50, 100]
     assert [tuple(map(float, line)) for line in lines] == [(40, 60), (80, 0)]
-
-
-def test_nothing_is_drawn_in_a_style_that_an_untrusted_notebook_loses() -> None:
-    drawn = bar_table("All.", ("name", "x", "y"), ROWS, longest=100, notices=())
-    assert not re.search("position|currentColor|var\\(", drawn)
-
-
-def test_a_single_cell_takes_the_place_of_the_bar() -> None:
-    drawn = bar_table("All.", ("name", "x", "y"), ROWS, longest=100, notices=())
-    assert '<td colspan="3">gone</td></tr>' in drawn
+    assert '<td colspan="3">gone</td></tr>' in drawn, "in place of the bar"
     assert drawn.count("aria-hidden") == 2
+    assert not re.search("position|currentColor|var\\(", drawn), "what an untrusted notebook loses"
 
 
 def test_texts_stay_texts() -> None:
