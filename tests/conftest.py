@@ -39,14 +39,21 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 
 NIGHTLY = Path(__file__).parent / "nightly"
+OF_TENSORFLOW = frozenset(("scenario", "first_profiler"))
+"""Fixtures that run it."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only `make nightly` runs: the folder of that name, and what is marked so, unless `-m` has the word."""
+    """Mark who takes TensorFlow's fixtures, and leave out what only `make nightly` runs, unless `-m` has the word.
+
+    That is the folder of that name, and what is marked so.
+    """
     folder = f"{NIGHTLY}{os.sep}"  # a comparison of paths would take a second of each process
     for item in items:
         if str(item.path).startswith(folder):
             item.add_marker(pytest.mark.nightly)
+        if not OF_TENSORFLOW.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.tensorflow)
     if "nightly" not in config.option.markexpr:
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("nightly")])
         items[:] = [item for item in items if not item.get_closest_marker("nightly")]

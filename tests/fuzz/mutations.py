@@ -155,6 +155,15 @@ def _mutate_inside(data: bytearray, rng: random.Random) -> None:
         data[:] = content_of(tree)
 
 
+def damaged(content: bytes, rng: random.Random) -> bytes:
+    """Any file with one to four of its parts broken."""
+    data = bytearray(content)
+    for _ in range(rng.randint(1, 4)):
+        if data:
+            rng.choice(_SHALLOW)(data, rng)
+    return bytes(data)
+
+
 _SHALLOW = (_truncate, _flip_bit, _set_byte, _delete, _insert, _repeat, _swap, _huge_number)
 _MUTATIONS = (
     *(_mutate_inside for _ in range(12)),

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from jupyter_client import BlockingKernelClient, KernelManager
+from jupyter_client import BlockingKernelClient
+
+from tests.notebook.kernels import printed, printed_by, started_kernel
 
 SET_UP = """
 import json, sys, threading, time
@@ -42,15 +45,9 @@ other.join()
 
 
 @pytest.fixture
-def client() -> Iterator[BlockingKernelClient]:
-    manager = KernelManager(kernel_name="python3")
-    manager.start_kernel()
-    client = manager.blocking_client()
-    client.start_channels()
-    client.wait_for_ready(timeout=60)
-    yield client
-    client.stop_channels()
-    manager.shutdown_kernel(now=True)
+def client(tmp_path: Path) -> Iterator[BlockingKernelClient]:
+    with started_kernel(tmp_path) as (_, client):
+        yield client
 
 
 def subshell(client: BlockingKernelClient) -> str:
@@ -69,52 +66,39 @@ def send(client: BlockingKernelClient, comm_id: str, n: int, subshell_id: str) -
     client.shell_channel.send(message)
 
 
-def text_of(client: BlockingKernelClient, request: str) -> str:
-    """What a cell has printed, when it is done."""
-    text = ""
-    while True:
-        message: dict[str, Any] = client.get_iopub_msg(timeout=30)
-        if message["parent_header"].get("msg_id") != request:
-            continue
-        assert message["msg_type"] != "error", message["content"]["traceback"]
-        text += message["content"].get("text", "")
-        if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
-            return text
-
-
-def printed(client: BlockingKernelClient, code: str) -> Any:
-    return json.loads(text_of(client, client.execute(f"print(json.dumps({code}))")))
+def value(client: BlockingKernelClient, code: str) -> Any:
+    return json.loads(printed(client, f"print(json.dumps({code}))"))
 
 
 @pytest.mark.parametrize("is_in_the_cell", [True, False])
 def test_a_message_is_heard_while_a_cell_runs_which_loses_nothing(
     client: BlockingKernelClient, is_in_the_cell: bool
 ) -> None:
-    text_of(client, client.execute(SET_UP))
-    comm_id, subshell_id = printed(client, "widget.comm.comm_id"), subshell(client)
+    printed(client, SET_UP)
+    comm_id, subshell_id = value(client, "widget.comm.comm_id"), subshell(client)
     if not is_in_the_cell:
-        text_of(client, client.execute("hear_beside_cells(widget)"))
+        printed(client, "hear_beside_cells(widget)")
     running = client.execute(("hear_beside_cells(widget)\n" if is_in_the_cell else "") + "ended.clear()\n" + CELL)
     time.sleep(0.4)
     for n in range(MESSAGES):
         time.sleep(0.02)
         send(client, comm_id, n, subshell_id)
-    ticks = [line for line in text_of(client, running).splitlines() if line.startswith("tick")]
-    assert ticks == [f"tick {i}" for i in range(printed(client, "len(ticks)"))]
-    assert printed(client, "heard") == [[n, True, True] for n in range(MESSAGES)]
-    assert printed(client, "ended") == ["MainThread"] * 3, "of three cells"
-    assert printed(client, "is_running") is False
+    ticks = [line for line in printed_by(client, running).splitlines() if line.startswith("tick")]
+    assert ticks == [f"tick {i}" for i in range(value(client, "len(ticks)"))]
+    assert value(client, "heard") == [[n, True, True] for n in range(MESSAGES)]
+    assert value(client, "ended") == ["MainThread"] * 3, "of three cells"
+    assert value(client, "is_running") is False
 
 
 def test_between_cells_it_is_heard_too(client: BlockingKernelClient) -> None:
-    text_of(client, client.execute(SET_UP + "hear_beside_cells(widget)"))
-    send(client, printed(client, "widget.comm.comm_id"), 7, subshell(client))
+    printed(client, SET_UP + "hear_beside_cells(widget)")
+    send(client, value(client, "widget.comm.comm_id"), 7, subshell(client))
     end_s = time.monotonic() + 20
-    while not (heard := printed(client, "heard")):
+    while not (heard := value(client, "heard")):
         assert time.monotonic() < end_s
         time.sleep(0.1)
     assert heard == [[7, True, False]]
-    assert text_of(client, client.execute("print('the next cell')")) == "the next cell\n"
+    assert printed(client, "print('the next cell')") == "the next cell\n"
 
 
 def test_without_a_kernel_nothing_happens() -> None:

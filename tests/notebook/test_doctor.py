@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from tests.notebook.committed import text_of, usage_error
+from tests.notebook.kernels import executed_cells
 from tests.warm_process import run_python
 
 pytestmark = pytest.mark.tensorflow
@@ -68,14 +67,6 @@ InteractiveShell.instance().run_line_magic("load_ext", "tfprof_widgets")
 {TELL}"""
 
 
-def run(cells: dict[str, str], folder: str) -> dict[str, Any]:
-    make: Any = nbformat.v4
-    notebook = make.new_notebook(cells=[make.new_code_cell(source) for source in cells.values()])
-    resources = {"metadata": {"path": folder}}
-    NotebookClient(notebook, timeout=240, kernel_name="python3", allow_errors=True, resources=resources).execute()
-    return dict(zip(cells, notebook.cells, strict=True))
-
-
 def lines(cell: Any) -> list[Any]:
     errors = ["\n".join(output.traceback) for output in cell.outputs if output.output_type == "error"]
     assert not errors, errors
@@ -84,7 +75,7 @@ def lines(cell: Any) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return run(CELLS, str(tmp_path_factory.mktemp("doctor")))
+    return executed_cells(CELLS, tmp_path_factory.mktemp("doctor"))
 
 
 def statuses(cell: Any, name: str) -> list[str]:
@@ -129,9 +120,6 @@ def test_sessions_are_told_and_left_as_they_are(cells: dict[str, Any]) -> None:
     assert statuses(cells["other_session"], "profiler_session") == ["warning", "ok"]
     assert "without a Python name" in lines(cells["other_session"])[0]["profiler_session"][1]
     assert "a tfprof capture is running" in lines(cells["our_session"])[0]["profiler_session"][1]
-
-
-def test_no_session_is_left_behind(cells: dict[str, Any]) -> None:
     assert lines(cells["free"]) == ["free"]
 
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import queue
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
-from jupyter_client import BlockingKernelClient, KernelManager
-from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from tests.notebook.committed import text_of, usage_error
+from tests.notebook.kernels import executed_cells, messages, printed, started_kernel
 
 pytestmark = pytest.mark.tensorflow
 
@@ -93,8 +89,8 @@ print(inspect.getsource(visible))""",
 class Cells:
     """The executed cells by their names above."""
 
-    def __init__(self, notebook: nbformat.NotebookNode) -> None:
-        self._cells = dict(zip(CELLS, notebook.cells, strict=True))
+    def __init__(self, cells: dict[str, Any]) -> None:
+        self._cells = cells
 
     def number(self, name: str) -> int:
         return int(self._cells[name].execution_count)
@@ -116,16 +112,7 @@ class Cells:
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> Cells:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS.values()])
-    client = NotebookClient(
-        notebook,
-        timeout=120,
-        kernel_name="python3",
-        allow_errors=True,
-        resources={"metadata": {"path": str(tmp_path_factory.mktemp("magics"))}},
-    )
-    client.execute()
-    return Cells(notebook)
+    return Cells(executed_cells(CELLS, tmp_path_factory.mktemp("magics")))
 
 
 def test_a_view_that_is_chosen_once_is_that_of_the_cells_below(cells: Cells) -> None:
@@ -142,19 +129,13 @@ def test_variables_strings_and_the_last_value_are_as_without_the_magic(cells: Ce
     assert cells.stdout("read") == "['first', '  second', '%%third'] 1 [0, 1, 2, 3, 4] True"
 
 
-def test_a_semicolon_silences_the_last_value(cells: Cells) -> None:
-    assert cells.outputs("quiet", "execute_result") == []
+def test_a_value_is_shown_where_the_cell_has_one_and_no_semicolon(cells: Cells) -> None:
+    for name in ("quiet", "statements"):
+        assert cells.outputs(name, "execute_result") == []
     assert cells.outputs("quiet", "error") == []
-
-
-def test_a_cell_of_statements_has_no_value(cells: Cells) -> None:
     assert cells.stdout("statements") == "0\n1\n2"
-    assert cells.outputs("statements", "execute_result") == []
-
-
-def test_magics_and_shell_lines_work_inside(cells: Cells) -> None:
     (result,) = cells.outputs("nested_magic", "execute_result")
-    assert result.data["text/plain"] == "['hello']"
+    assert result.data["text/plain"] == "['hello']", "magics and shell lines work inside"
 
 
 def test_a_failing_cell_fails_once_with_the_line_numbers_of_the_cell(cells: Cells) -> None:
@@ -167,16 +148,10 @@ def test_a_failing_cell_fails_once_with_the_line_numbers_of_the_cell(cells: Cell
     assert f"Cell In[{number}], line 5, in inner()" in text
     assert "----> 5     raise ValueError('from line five')" in text
     assert "tfprof_widgets/" not in text, "our own frames are hidden"
-
-
-def test_what_ran_before_a_failure_is_kept(cells: Cells) -> None:
-    assert cells.stdout("after_error") == "exception [0, 1, 2, 3, 4] failed # Profile"
-
-
-def test_a_syntax_error_names_the_line_of_the_cell(cells: Cells) -> None:
-    text = plain(cells.error("syntax"))
-    assert "SyntaxError" in text
-    assert f"Cell In[{cells.number('syntax')}], line 3" in text
+    assert cells.stdout("after_error") == "exception [0, 1, 2, 3, 4] failed # Profile", "what ran before it is kept"
+    syntax = plain(cells.error("syntax"))
+    assert "SyntaxError" in syntax
+    assert f"Cell In[{cells.number('syntax')}], line 3" in syntax
 
 
 def test_a_top_level_await_gets_a_remedy(cells: Cells) -> None:
@@ -185,34 +160,24 @@ def test_a_top_level_await_gets_a_remedy(cells: Cells) -> None:
     assert "with tfprof_widgets.profile()" in text
 
 
-def test_options_select_steps(cells: Cells) -> None:
+def test_options_select_steps_name_a_folder_and_bound_the_capture(cells: Cells) -> None:
     assert cells.stdout("read_selected") == "[2, 3] 0"
     assert cells.stdout("read_every") == "[0, 2, 4]"
+    assert cells.stdout("read_logdir") == "1", "blanks and variables"
+    text = cells.stdout("read_bounded")
+    assert text.startswith("bounded")
+    assert "%%tfprofile --steps" in text
 
 
-def test_the_line_magic_runs_a_statement_unchanged_and_gives_its_value(cells: Cells) -> None:
-    (result,) = cells.outputs("line", "execute_result")
-    assert result.data["text/plain"] == "True"
+def test_the_line_magic_runs_a_statement_unchanged_where_it_stands_and_gives_its_value(cells: Cells) -> None:
+    for name, value in (("line", "True"), ("assigned", "42")):
+        (result,) = cells.outputs(name, "execute_result")
+        assert result.data["text/plain"] == value
     assert cells.stdout("read_line") == "[0, 1, 2, 3, 4] line_profile True"
-
-
-def test_the_line_magic_sees_the_names_of_the_function_it_stands_in(cells: Cells) -> None:
-    (result,) = cells.outputs("assigned", "execute_result")
-    assert result.data["text/plain"] == "42"
 
 
 def test_the_source_of_a_function_defined_under_the_magic_can_be_found(cells: Cells) -> None:
     assert cells.stdout("source") == "def visible():\n    return 'its source'"
-
-
-def test_logdir_takes_blanks_and_variables(cells: Cells) -> None:
-    assert cells.stdout("read_logdir") == "1"
-
-
-def test_a_bound_is_told_with_the_option_of_the_magic(cells: Cells) -> None:
-    text = cells.stdout("read_bounded")
-    assert text.startswith("bounded")
-    assert "%%tfprofile --steps" in text
 
 
 def test_help_prints_the_options_and_runs_nothing(cells: Cells) -> None:
@@ -237,86 +202,40 @@ def test_a_wrong_option_is_one_line_that_says_what_to_give(cells: Cells, name: s
     assert words in cells.usage_error(name)
 
 
-def test_nothing_is_left_behind(cells: Cells) -> None:
+def test_nothing_is_left_behind_and_unloading_takes_the_magic_out(cells: Cells) -> None:
     assert cells.stdout("wrapped").startswith("False")
     assert cells.stdout("wrapped").endswith("[]")
-
-
-def test_unloading_takes_the_magic_out(cells: Cells) -> None:
     assert "not found" in cells.usage_error("unloaded")
 
 
 def test_a_failing_cell_stops_run_all(tmp_path: Path) -> None:
-    sources = [
-        "%load_ext tfprof_widgets",
-        "%%tfprofile --view none\nraise RuntimeError('stop here')",
-        "print('too far')",
-    ]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
-    client = NotebookClient(
-        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
-    )
+    failing = "%%tfprofile --view none\nraise RuntimeError('stop here')"
     with pytest.raises(CellExecutionError, match="stop here"):
-        client.execute()
-    assert notebook.cells[2].outputs == []
+        executed_cells({"load": "%load_ext tfprof_widgets", "failing": failing}, tmp_path, allow_errors=False)
 
 
 def plain(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
-@pytest.fixture
-def kernel(tmp_path: Path) -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
-    manager = KernelManager(kernel_name="python3")
-    manager.start_kernel(cwd=str(tmp_path))
-    client = manager.blocking_client()
-    client.start_channels()
-    client.wait_for_ready(timeout=60)
-    yield manager, client
-    client.stop_channels()
-    manager.shutdown_kernel(now=True)
-
-
-def test_interrupting_the_kernel_keeps_what_was_captured_and_the_next_capture_works(
-    kernel: tuple[KernelManager, BlockingKernelClient],
-) -> None:
-    manager, client = kernel
-    reply, _ = run(client, SET_UP)
-    assert reply["status"] == "ok"
+def test_interrupting_the_kernel_keeps_what_was_captured_and_the_next_capture_works(tmp_path: Path) -> None:
     # Once steps run: TensorFlow turns an interrupt while it traces into a RuntimeError of its own.
     begun = "keras.callbacks.LambdaCallback(on_epoch_begin=lambda epoch, logs: epoch == 1 and print('begun'))"
     long = f"%%tfprofile --view none -o p\nmodel.fit(x, y, epochs=100000, verbose=0, callbacks=[{begun}])"
-    reply, _ = run(client, long, when_it_prints=lambda: (time.sleep(1.0), manager.interrupt_kernel()))
-    assert (reply["status"], reply["ename"]) == ("error", "KeyboardInterrupt")
     facts = "import json\nprint(json.dumps([p.capture.outcome, numbers(p)]))"
-    outcome, steps = json.loads(run(client, facts)[1])
-    assert outcome == "interrupted"
-    assert len(steps) > 1
-    assert steps == list(range(len(steps)))
-    reply, _ = run(client, "%%tfprofile --view none -o p\nmodel.fit(x, y, verbose=0);")
-    assert reply["status"] == "ok"
-    assert json.loads(run(client, facts)[1]) == ["complete", [0, 1, 2, 3, 4]]
-
-
-def run(client: BlockingKernelClient, code: str, *, when_it_prints: Any = None) -> tuple[dict[str, Any], str]:
-    """Run code; give the reply and what it printed."""
-    request = client.execute(code)
-    printed = ""
-    while True:
-        try:
-            message = client.get_iopub_msg(timeout=120)
-        except queue.Empty:
-            pytest.fail(f"the kernel does not answer: {code}")
-        if message["parent_header"].get("msg_id") != request:
-            continue
-        if message["msg_type"] == "stream" and message["content"]["name"] == "stdout":
-            printed += message["content"]["text"]
-            if when_it_prints is not None:
-                when_it_prints()
-                when_it_prints = None
-        if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
-            break
-    while True:
-        reply = client.get_shell_msg(timeout=60)
-        if reply["parent_header"].get("msg_id") == request:
-            return reply["content"], printed
+    with started_kernel(tmp_path) as (manager, client):
+        printed(client, SET_UP)
+        errors = []
+        for message in messages(client, client.execute(long)):
+            if message["content"].get("text", "").startswith("begun"):
+                time.sleep(1.0)
+                manager.interrupt_kernel()
+            if message["msg_type"] == "error":
+                errors.append(message["content"]["ename"])
+        assert errors == ["KeyboardInterrupt"]
+        outcome, steps = json.loads(printed(client, facts))
+        assert outcome == "interrupted"
+        assert len(steps) > 1
+        assert steps == list(range(len(steps)))
+        printed(client, "%%tfprofile --view none -o p\nmodel.fit(x, y, verbose=0);")
+        assert json.loads(printed(client, facts)) == ["complete", [0, 1, 2, 3, 4]]

@@ -6,11 +6,10 @@ import json
 from itertools import pairwise
 from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from tests.notebook.committed import displayed, text_of, usage_error
+from tests.notebook.kernels import executed_cells
 from tests.notebook.test_magics import SET_UP
 from tests.warm_process import run_python
 
@@ -63,15 +62,10 @@ def test_the_value_of_the_cell_and_a_summary_worth_reading_are_printed(run: dict
     assert run["fit"]["result"] == "'the value'"
     assert printed.index("'the value'") < printed.index("ms a step")
     assert run["steps"]["result"] == "(40, {'marker'})"
-
-
-def test_a_single_view_is_text_too_where_there_are_no_widgets(run: dict[str, Any]) -> None:
     assert "ms a step" in run["one_view"]["printed"]
-
-
-def test_a_selection_that_met_no_step_is_told(run: dict[str, Any]) -> None:
     assert run["nothing"]["success"]
-    assert "range(100, 110)" in run["nothing"]["printed"]
+    assert "range(100, 110)" in run["nothing"]["printed"], "no step was met"
+    assert run["loaded_twice"]["result"] == "2"
 
 
 def test_a_failing_cell_shows_what_was_captured_and_fails(run: dict[str, Any]) -> None:
@@ -80,10 +74,6 @@ def test_a_failing_cell_shows_what_was_captured_and_fails(run: dict[str, Any]) -
     assert "ZeroDivisionError" in failing["error"]
     assert failing["printed"].index("ms a step") < failing["printed"].index("Traceback")
     assert run["failed_steps"]["result"] == "40"
-
-
-def test_loading_the_extension_again_does_no_harm(run: dict[str, Any]) -> None:
-    assert run["loaded_twice"]["result"] == "2"
 
 
 FIT = "model.fit(x, y, verbose=0);"
@@ -110,14 +100,7 @@ CELLS = {
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    sources = {**CELLS, "set_up": f"{SET_UP}\nSET = {{}}"}
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources.values()])
-    folder = str(tmp_path_factory.mktemp("compare"))
-    client = NotebookClient(
-        notebook, timeout=180, kernel_name="python3", allow_errors=True, resources={"metadata": {"path": folder}}
-    )
-    client.execute()
-    return dict(zip(sources, notebook.cells, strict=True))
+    return executed_cells({**CELLS, "set_up": f"{SET_UP}\nSET = {{}}"}, tmp_path_factory.mktemp("compare"))
 
 
 @pytest.mark.parametrize("name", ["again", "other_name", "line"])
@@ -151,11 +134,12 @@ def test_a_cell_that_is_run_again_says_how_it_compares_with_its_last_run(cells: 
     assert "the last run" in again["text/html"]
 
 
-def test_what_was_captured_before_a_failure_is_compared_and_the_failure_goes_on(cells: dict[str, Any]) -> None:
+def test_what_was_captured_before_a_failure_or_by_no_training_is_compared(cells: dict[str, Any]) -> None:
     (error,) = [output for output in cells["failing"].outputs if output.output_type == "error"]
     assert (error.ename, error.evalue) == ("ValueError", "mine")
-    (data,) = displayed(cells["failing"])
-    assert "(a) -> " in data["text/plain"]
+    for name in ("failing", "nothing"):
+        (data,) = displayed(cells[name])
+        assert "(a) -> " in data["text/plain"]
 
 
 def test_a_comparison_that_fails_is_told_and_leaves_the_cell_and_its_profile(cells: dict[str, Any]) -> None:
@@ -164,8 +148,3 @@ def test_a_comparison_that_fails_is_told_and_leaves_the_cell_and_its_profile(cel
     assert "cannot be compared: no <b>comparison</b>" in told["text/plain"]
     assert "application/vnd.jupyter.widget-view+json" in profile
     assert text_of(cells["read"], "stdout").split() == ["False", "True", "True"]
-
-
-def test_a_cell_that_ran_nothing_to_compare_says_so(cells: dict[str, Any]) -> None:
-    (data,) = displayed(cells["nothing"])
-    assert "(a) -> " in data["text/plain"]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import queue
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from jupyter_client import BlockingKernelClient, KernelManager
+
+from tests.notebook.kernels import printed, started_kernel
 
 pytestmark = pytest.mark.tensorflow
 
@@ -43,57 +40,21 @@ print(json.dumps([table.state.tolist(), [len(one.steps) for one in found]]))
 """
 
 
-@pytest.fixture
-def kernel(tmp_path: Path) -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
-    manager = KernelManager(kernel_name="python3")
-    (tmp_path / "tmp").mkdir()
-    manager.start_kernel(cwd=str(tmp_path), env=os.environ | {"TMPDIR": str(tmp_path / "tmp")})
-    client = manager.blocking_client()
-    client.start_channels()
-    client.wait_for_ready(timeout=60)
-    yield manager, client
-    client.stop_channels()
-    if manager.is_alive():
-        manager.shutdown_kernel(now=True)
-
-
-def printed(client: BlockingKernelClient, code: str, until: str = "") -> str:
-    """What code prints, until it is done or has printed a word."""
-    request = client.execute(code)
-    text = ""
-    end_s = time.monotonic() + 120
-    while time.monotonic() < end_s:
-        try:
-            message: dict[str, Any] = client.get_iopub_msg(timeout=10)
-        except queue.Empty:
-            continue
-        if message["parent_header"].get("msg_id") != request:
-            continue
-        if message["msg_type"] == "error":
-            raise AssertionError("\n".join(message["content"]["traceback"]))
-        text += message["content"].get("text", "")
-        is_idle = message["msg_type"] == "status" and message["content"]["execution_state"] == "idle"
-        if is_idle or (until and until in text):
-            return text
-    raise AssertionError(f"it takes too long: {text}")
-
-
 def restart(manager: KernelManager, client: BlockingKernelClient) -> None:
     manager.restart_kernel()  # as JupyterLab does: a message, SIGTERM, SIGKILL
     client.wait_for_ready(timeout=60)
 
 
-def test_a_restarted_kernel_finds_what_the_one_before_had_captured(
-    kernel: tuple[KernelManager, BlockingKernelClient], tmp_path: Path
-) -> None:
-    manager, client = kernel
-    printed(client, SET_UP + ENDED)
-    restart(manager, client)
-    assert json.loads(printed(client, SET_UP + LOOK)) == [["ended"], [4]], "from an idle kernel"
-    printed(client, IN_BETWEEN, until="runs")
-    restart(manager, client)
-    assert json.loads(printed(client, SET_UP + LOOK)) == [["ended", "ended"], [7, 4]], "from the middle of a cell"
-    left = set((tmp_path / "tmp").iterdir())
-    printed(client, ENDED)
-    manager.shutdown_kernel()
-    assert set((tmp_path / "tmp").iterdir()) <= left, "who shuts a kernel down has no use for them"
+def test_a_restarted_kernel_finds_what_the_one_before_had_captured(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    with started_kernel(tmp_path, TMPDIR=str(tmp_path / "tmp")) as (manager, client):
+        printed(client, SET_UP + ENDED)
+        restart(manager, client)
+        assert json.loads(printed(client, SET_UP + LOOK)) == [["ended"], [4]], "from an idle kernel"
+        printed(client, IN_BETWEEN, until="runs")
+        restart(manager, client)
+        assert json.loads(printed(client, SET_UP + LOOK)) == [["ended", "ended"], [7, 4]], "from the middle of a cell"
+        left = set((tmp_path / "tmp").iterdir())
+        printed(client, ENDED)
+        manager.shutdown_kernel()
+        assert set((tmp_path / "tmp").iterdir()) <= left, "who shuts a kernel down has no use for them"

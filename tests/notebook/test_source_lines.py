@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
+
+from tests.notebook.committed import text_of
+from tests.notebook.kernels import executed_cells
 
 pytestmark = pytest.mark.tensorflow
 
@@ -52,12 +53,11 @@ print(json.dumps({"frame": lines.frame.to_dict("records"), "files": lines.files.
 
 
 @pytest.fixture(scope="module")
-def shown() -> dict[str, Any]:
+def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the last cell prints."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
-    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
-    outputs = notebook.cells[-1].outputs
-    found: dict[str, Any] = json.loads("".join(one["text"] for one in outputs if one.get("name") == "stdout"))
+    sources = {str(number): source for number, source in enumerate(CELLS)}
+    *_, last = executed_cells(sources, tmp_path_factory.mktemp("lines"), allow_errors=False).values()
+    found: dict[str, Any] = json.loads(text_of(last, "stdout"))
     return found
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from jupyter_client import BlockingKernelClient, KernelManager
+from jupyter_client import BlockingKernelClient
 
+from tests.notebook.kernels import messages, started_kernel
 from tests.warm_process import run_python
 
 pytestmark = pytest.mark.tensorflow
@@ -58,17 +59,9 @@ class Sent:
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingKernelClient]:
-    manager = KernelManager(kernel_name="python3")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PYTEST_CURRENT_TEST")  # with it ipykernel leaves alone what C++ writes
-        manager.start_kernel(cwd=str(tmp_path_factory.mktemp("kernel")))
-    client = manager.blocking_client()
-    client.start_channels()
-    client.wait_for_ready(timeout=60)
-    assert run(client, SET_UP).error == ""
-    yield client
-    client.stop_channels()
-    manager.shutdown_kernel(now=True)
+    with started_kernel(tmp_path_factory.mktemp("kernel")) as (_, client):
+        assert run(client, SET_UP).error == ""
+        yield client
 
 
 def run(client: BlockingKernelClient, code: str, metadata: dict[str, Any] = JUPYTERLAB) -> Sent:
@@ -78,10 +71,7 @@ def run(client: BlockingKernelClient, code: str, metadata: dict[str, Any] = JUPY
     client.shell_channel.send(request)
     sent = Sent([], {"stdout": "", "stderr": ""}, "")
     error = ""
-    while True:
-        message = client.get_iopub_msg(timeout=120)
-        if message["parent_header"].get("msg_id") != request["header"]["msg_id"]:
-            continue
+    for message in messages(client, request["header"]["msg_id"]):
         kind, content = message["msg_type"], message["content"]
         if kind in ("display_data", "update_display_data"):
             data, place = content["data"], content["transient"].get("display_id", "")
@@ -91,8 +81,7 @@ def run(client: BlockingKernelClient, code: str, metadata: dict[str, Any] = JUPY
             sent.streams[content["name"]] += content["text"]
         elif kind == "error":
             error = content["ename"]
-        elif kind == "status" and content["execution_state"] == "idle":
-            return Sent(sent.displays, sent.streams, error)
+    return Sent(sent.displays, sent.streams, error)
 
 
 def check_line(lines: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Files that TensorFlow's first profiler really wrote, made once a session in a process of their own."""
+"""What needs TensorFlow, each in a process of its own; `tests/conftest.py` marks who takes it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from tests.unit.capture.scenario import Scenario, run_scenario
 from tests.warm_process import run_file
+
+
+@pytest.fixture(scope="session")
+def scenario() -> Scenario:
+    """Runs a piece of a program after the prelude and returns its `out`."""
+    return run_scenario
 
 
 @pytest.fixture(scope="session")

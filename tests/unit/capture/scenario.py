@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.warm_process import run_python
+
+Scenario = Callable[..., dict[str, Any]]
+"""What the fixture of that name gives: `run_scenario`."""
 
 PRELUDE = """
 import gc, inspect, json, os, pathlib, signal, sys, threading, time

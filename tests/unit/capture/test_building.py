@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.capture.scenario import run_scenario
+from tests.unit.capture.scenario import Scenario
 from tfprof_widgets.capture import DOUBT_BYTES, HEAP_BYTES_PER_FILE_BYTE, BoundWatch, Building, BuildingWatch
 
 TF = "/kit/tensorflow/python"
@@ -150,13 +150,12 @@ BUILDS = """
 @pytest.fixture(
     scope="module", params=[True, pytest.param(False, marks=pytest.mark.nightly)], ids=["marked", "unmarked"]
 )
-def built(request: pytest.FixtureRequest) -> dict[str, Any]:
+def built(scenario: Scenario, request: pytest.FixtureRequest) -> dict[str, Any]:
     """What became of captures within which functions were traced and compiled, in marked steps or without any."""
-    return run_scenario(BUILDS.replace("MARKED", str(request.param))) | {"is_marked": request.param}
+    return scenario(BUILDS.replace("MARKED", str(request.param))) | {"is_marked": request.param}
 
 
 @pytest.mark.nightly
-@pytest.mark.tensorflow
 def test_tracing_a_large_function_does_not_end_a_capture(built: dict[str, Any]) -> None:
     traced = built["traced"]
     assert traced["n_tracing"] == 1, "within the capture"
@@ -165,7 +164,6 @@ def test_tracing_a_large_function_does_not_end_a_capture(built: dict[str, Any]) 
 
 
 @pytest.mark.nightly
-@pytest.mark.tensorflow
 def test_compiling_by_xla_does_not_end_a_capture(built: dict[str, Any]) -> None:
     compiled = built["compiled"]
     assert compiled["n_tracing"] == 1
@@ -175,9 +173,8 @@ def test_compiling_by_xla_does_not_end_a_capture(built: dict[str, Any]) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.tensorflow
-def test_a_bound_that_was_met_in_vain_lets_the_capture_go_on_up_to_its_failure() -> None:
-    out = run_scenario(
+def test_a_bound_that_was_met_in_vain_lets_the_capture_go_on_up_to_its_failure(scenario: Scenario) -> None:
+    out = scenario(
         """
         import ctypes
         import tfprof_widgets as tfprof

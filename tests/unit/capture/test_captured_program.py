@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.unit.capture.scenario import run_scenario
+from tests.unit.capture.scenario import Scenario
 from tests.warm_process import run_python
 from tfprof_widgets.analysis import UserFiles
 from tfprof_widgets.capture import CapturedProgram, FrameTable, HeldFunctions, NotedModels, ProgramReader, graphs
@@ -34,9 +34,8 @@ def names():
 """
 
 
-@pytest.mark.tensorflow
-def test_a_function_that_is_gone_is_read_as_one_that_lives() -> None:
-    out = run_scenario(
+def test_a_function_that_is_gone_is_read_as_one_that_lives(scenario: Scenario) -> None:
+    out = scenario(
         PROGRAM
         + """
 found = {}
@@ -76,35 +75,30 @@ out["graphs"] = [len(one.functions) for one in (alive, dead)]
     assert all(out["lines"][0])
 
 
-@pytest.mark.tensorflow
-@pytest.mark.parametrize("change", ["del runtime.RUNTIME_FUNCTION_REFS", "runtime.RUNTIME_FUNCTION_REFS = {b'f': 1}"])
-def test_a_tensorflow_that_does_not_count_is_read_as_far_as_functions_live(change: str) -> None:
-    out = run_scenario(
-        f"""
+def test_a_tensorflow_that_does_not_count_is_read_as_far_as_functions_live(scenario: Scenario) -> None:
+    out = scenario("""
 from tfprof_widgets.capture import graphs as held_functions
 import types
-runtime = types.ModuleType("other")
-runtime.RUNTIME_FUNCTION_REFS = {{}}
-{change}
-sys.modules["other"], held_functions._RUNTIME = runtime, "other"
-@tf.function
-def f(x):
-    return tf.sin(x)
-capture = started()
-f(tf.ones(3))
-one = capture.stop().program.read()
-out.update(types=one.ops["type"].tolist(), notices=one.warnings)
-"""
-    )
-    assert "Sin" in out["types"]
-    assert out["notices"] == []
+for name, more in {"without": {}, "odd": {"RUNTIME_FUNCTION_REFS": {b"f": 1}}}.items():
+    runtime = types.ModuleType(name)
+    vars(runtime).update(more)
+    sys.modules[name], held_functions._RUNTIME = runtime, name
+    @tf.function
+    def f(x):
+        return tf.sin(x)
+    capture = started()
+    f(tf.ones(3))
+    one = capture.stop().program.read()
+    out[name] = ["Sin" in one.ops["type"].tolist(), one.warnings]
+""")
+    assert out == {"without": [True, []], "odd": [True, []]}
 
 
-@pytest.mark.tensorflow
-def test_only_what_ran_is_read() -> None:
-    out = run_scenario(
+def test_only_what_ran_is_read_of_functions_sessions_and_imported_graphs(scenario: Scenario) -> None:
+    out = scenario(
         PROGRAM
         + """
+v1 = tf.compat.v1
 @tf.function
 def early(x):
     return tf.sin(x)
@@ -118,25 +112,10 @@ def ran(x):
     return tf.tan(x)
 ran(tf.ones(3))
 out["graphs"] = program.read().functions["graph"].tolist()
-out["types"] = sorted(set(program.read().ops["type"]))
-"""
-    )
-    assert out["graphs"] == ["ran", "ran"], "two shapes"
-    assert "Cos" in out["types"]
-    assert not {"Sin", "Tan"} & set(out["types"])
+out["types"] = sorted(set(program.read().ops["type"]) & {"Sin", "Cos", "Tan"})
 
-
-@pytest.mark.tensorflow
-def test_graphs_of_sessions_and_imported_ones_are_read_and_later_ones_are_not() -> None:
-    out = run_scenario(
-        PROGRAM
-        + """
-v1 = tf.compat.v1
-@tf.function
-def inner(x):
-    return tf.sin(x)
 with tf.Graph().as_default() as graph:
-    tf.identity(inner(v1.placeholder(tf.float32, 3, name="x")), name="y")
+    tf.identity(early(v1.placeholder(tf.float32, 3, name="x")), name="y")
 definition = graph.as_graph_def()
 imported = v1.wrap_function(lambda x: v1.import_graph_def(definition, {"x": x}, ["y:0"]), [tf.TensorSpec(3)])
 with tf.Graph().as_default() as graph:
@@ -149,17 +128,21 @@ program = capture.stop().program
 with tf.Graph().as_default() as later:
     tf.tan(v1.placeholder(tf.float32, 3, name="x"), name="z")
 one = program.read()
-out["warnings"] = one.warnings
-out["types"] = sorted(set(one.ops["type"]) & {"Cos", "Tan", "PartitionedCall"})
+out["of sessions"] = [one.warnings, sorted(set(one.ops["type"]) & {"Cos", "Tan", "PartitionedCall"})]
 """
     )
-    assert out == {"warnings": [], "types": ["Cos", "PartitionedCall"]}
+    assert out == {
+        "graphs": ["ran", "ran"],  # two shapes
+        "types": ["Cos"],
+        "of sessions": [[], ["Cos", "PartitionedCall"]],
+    }
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("how", ["del made", "del made; keras.backend.clear_session()"])
-def test_a_model_that_is_gone_keeps_its_layers_and_one_of_the_same_names_does_not_take_its_place(how: str) -> None:
-    out = run_scenario(
+def test_a_model_that_is_gone_keeps_its_layers_and_one_of_the_same_names_does_not_take_its_place(
+    scenario: Scenario, how: str
+) -> None:
+    out = scenario(
         PROGRAM
         + f"""
 import functools
@@ -192,9 +175,8 @@ out["notices"] = one.warnings
     assert out["lines"] > 0
 
 
-@pytest.mark.tensorflow
-def test_models_that_are_gone_cost_those_that_are_left_nothing() -> None:
-    out = run_scenario(
+def test_models_that_are_gone_cost_those_that_are_left_nothing(scenario: Scenario) -> None:
+    out = scenario(
         PROGRAM
         + """
 class Window(keras.callbacks.Callback):
@@ -221,9 +203,8 @@ out.update(layers=one.layers["layer"].tolist(), notices=[text for text in one.wa
     assert out["notices"] == []
 
 
-@pytest.mark.tensorflow
-def test_what_reads_which_variable_is_told_or_said_to_be_unknown() -> None:
-    out = run_scenario(
+def test_what_reads_which_variable_is_told_or_said_to_be_unknown(scenario: Scenario) -> None:
+    out = scenario(
         PROGRAM
         + """
 for name in ("alive", "dead"):
@@ -245,9 +226,8 @@ for name in ("alive", "dead"):
     assert is_known or "which variables they use is not known" in notices[0]
 
 
-@pytest.mark.tensorflow
-def test_what_is_held_goes_when_it_is_read_or_when_the_record_goes() -> None:
-    out = run_scenario(
+def test_what_is_held_goes_when_it_is_read_or_when_the_record_goes(scenario: Scenario) -> None:
+    out = scenario(
         PROGRAM
         + """
 def captured():
@@ -276,9 +256,8 @@ out["works"] = float(kept(tf.zeros(3))[0])
     assert out == {"read": [True, False], "gone": [True, False], "works": 1.0}
 
 
-@pytest.mark.tensorflow
-def test_a_fork_does_not_read_the_program_of_its_parent() -> None:
-    out = run_scenario(
+def test_a_fork_does_not_read_the_program_of_its_parent(scenario: Scenario) -> None:
+    out = scenario(
         """
 made = model()
 capture = started()
@@ -310,9 +289,10 @@ out["parent"] = len(program.read().ops)
     assert out["parent"] > 0
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("end", ["", "raise RuntimeError"])
-def test_a_log_directory_has_the_lines_when_the_process_ends_and_nobody_asked(tmp_path: Path, end: str) -> None:
+def test_a_log_directory_has_the_lines_when_the_process_ends_and_nobody_asked(
+    scenario: Scenario, tmp_path: Path, end: str
+) -> None:
     run_python(
         f"""
 import sys
@@ -328,7 +308,7 @@ assert not list(Path({str(tmp_path)!r}).rglob("tfprof.sources*"))
 {end}
 """
     )
-    out = run_scenario(
+    out = scenario(
         f"""
 import tfprof_widgets as tfprof
 prof = tfprof.load({str(tmp_path)!r})
@@ -340,9 +320,8 @@ out["layers"] = prof.layers["layer"].tolist()
     assert any("dense" in layer for layer in out["layers"])
 
 
-@pytest.mark.tensorflow
-def test_many_captures_in_a_log_directory_do_not_all_wait_for_the_exit(tmp_path: Path) -> None:
-    out = run_scenario(
+def test_many_captures_in_a_log_directory_do_not_all_wait_for_the_exit(scenario: Scenario, tmp_path: Path) -> None:
+    out = scenario(
         PROGRAM
         + f"""
 from tfprof_widgets.capture import captured as captured_program
@@ -385,9 +364,8 @@ def details_of(source_map, kind):
 """
 
 
-@pytest.mark.tensorflow
-def test_edges_shapes_and_devices_are_those_of_the_graph() -> None:
-    out = run_scenario(
+def test_edges_arguments_shapes_and_devices_are_those_of_the_graph(scenario: Scenario) -> None:
+    out = scenario(
         READ
         + """
 @tf.function
@@ -397,15 +375,19 @@ def f(x):
     two = tf.constant(np.ones((4, 2), "f4"))
     with tf.control_dependencies([tf.cos(x, name="c")]):
         return tf.matmul(a, two, name="b")
+weights = tf.Variable(tf.ones((4, 2)))
+@tf.function
+def g(x, y):
+    return tf.matmul(y, weights, name="product"), tf.subtract(y, x, name="difference")
 f(tf.ones((3, 4)))
-found, notice = noted()
-out["notice"] = notice
-names = found.ops["op"].tolist()
+g(tf.ones((3, 4)), tf.ones((3, 4)))
+found, out["notice"] = noted()
+names = [*found.ops["op"], "argument"]
 out["edges"] = sorted(
-    [names[op], slot, names[source], output]
-    for op, slot, source, output in found.edges.itertuples(index=False) if names[op] == "b"
+    [names[op], slot, names[source], output] for op, slot, source, output in found.edges.itertuples(index=False)
+    if names[op] in ("b", "difference", "product") and "ReadVariableOp" not in names[source]
 )
-(product,) = details_of(found, "MatMul").to_dict("records")
+(product,) = (row for row in details_of(found, "MatMul").to_dict("records") if row["op_name"] == "b")
 out["shapes"] = [product["input_shapes"], product["output_shapes"]]
 out["float_ops"] = product["float_ops"]
 out["dtype"] = product["dtype"]
@@ -414,7 +396,10 @@ out["device"] = details_of(found, "Sin")["device"].tolist()
     )
     assert out == {
         "notice": "",
-        "edges": [["b", 0, "a", 0], ["b", 1, "Const", 0], ["b", 2, "c", -1]],
+        "edges": [
+            *(["b", 0, "a", 0], ["b", 1, "Const", 0], ["b", 2, "c", -1]),
+            *(["difference", 0, "argument", 1], ["difference", 1, "argument", 0], ["product", 0, "argument", 1]),
+        ],
         "shapes": ["3x4;4x2", "3x2"],
         "float_ops": 2 * 3 * 4 * 2,
         "dtype": "float32",
@@ -422,29 +407,8 @@ out["device"] = details_of(found, "Sin")["device"].tolist()
     }
 
 
-@pytest.mark.tensorflow
-def test_what_reads_an_argument_says_which_but_of_variables() -> None:
-    out = run_scenario(
-        READ
-        + """
-weights = tf.Variable(tf.ones((4, 2)))
-@tf.function
-def f(x, y):
-    return tf.matmul(y, weights, name="product"), tf.subtract(y, x, name="difference")
-f(tf.ones((3, 4)), tf.ones((3, 4)))
-found, _ = noted()
-names = found.ops["op"].tolist()
-out["edges"] = sorted(
-    [names[op], slot, output] for op, slot, source, output in found.edges.itertuples(index=False) if source < 0
-)
-"""
-    )
-    assert out == {"edges": [["difference", 0, 1], ["difference", 1, 0], ["product", 0, 1]]}
-
-
-@pytest.mark.tensorflow
-def test_open_dimensions_are_those_of_a_batch_where_they_come_from_one() -> None:
-    out = run_scenario(
+def test_open_dimensions_are_those_of_a_batch_where_they_come_from_one(scenario: Scenario) -> None:
+    out = scenario(
         READ
         + """
 @tf.function(input_signature=[tf.TensorSpec((None, 6, 4))])
@@ -461,9 +425,8 @@ for size in (0, 5):
     assert out == {"0": {"rows": 0, "first": 0}, "5": {"rows": 2 * 30 * 4 * 2, "first": 2 * 5 * 4 * 2}}
 
 
-@pytest.mark.tensorflow
-def test_what_reads_a_variable_knows_it_also_within_loops_and_functions() -> None:
-    out = run_scenario(
+def test_what_reads_a_variable_knows_it_also_within_loops_and_functions(scenario: Scenario) -> None:
+    out = scenario(
         READ
         + """
 outer, inner = tf.Variable(tf.ones((2, 2)), name="outer"), tf.Variable(1.0, name="inner", trainable=False)
@@ -488,9 +451,8 @@ out["variables"] = found.variables[["name", "shape", "trainable"]].to_dict("list
     }
 
 
-@pytest.mark.tensorflow
-def test_the_variables_of_models_are_their_weights_once_each() -> None:
-    out = run_scenario(
+def test_the_variables_of_models_are_their_weights_once_each(scenario: Scenario) -> None:
+    out = scenario(
         READ
         + """
 L = keras.layers
@@ -517,9 +479,8 @@ out["others"] = table["name"][table["layer"] == ""].tolist()
     assert out["others"] == ["own"]
 
 
-@pytest.mark.tensorflow
-def test_what_is_left_out_is_told_of() -> None:
-    out = run_scenario(
+def test_what_is_left_out_is_told_of_and_without_details_names_and_lines_are_noted(scenario: Scenario) -> None:
+    out = scenario(
         READ
         + """
 kept = [tf.Variable(float(i), name=f"v{i}") for i in range(5)]
@@ -527,19 +488,26 @@ kept = [tf.Variable(float(i), name=f"v{i}") for i in range(5)]
 def f(x):
     return tf.sin(tf.sin(x)) * x + sum(kept)
 f(tf.ones((3,)))
+def broken(self, operation):
+    raise RuntimeError("insides have changed")
+of, graph_details.StaticShapes.of = graph_details.StaticShapes.of, broken
+found, out["broken"] = noted()
+out["n_broken"] = [len(found.ops) > 0, len(found.details), len(found.warnings)]
+graph_details.StaticShapes.of = of
 graph_details.MAX_EDGES, live_variables.MAX_VARIABLES = 3, 2
 found, out["notice"] = noted()
 out["n"] = [len(found.edges), len(found.variables)]
 """
     )
+    assert "insides have changed" in out["broken"]
+    assert out["n_broken"] == [True, 0, 1]
     assert "Of the edges between graph ops the first 3 of " in out["notice"]
     assert "The first 2 of 5 variables were read" in out["notice"]
     assert out["n"] == [3, 2]
 
 
-@pytest.mark.tensorflow
-def test_hostile_variables_layers_and_statistics_cost_nothing_but_themselves() -> None:
-    out = run_scenario(
+def test_hostile_variables_layers_and_statistics_cost_nothing_but_themselves(scenario: Scenario) -> None:
+    out = scenario(
         READ
         + """
 class Hostile:
@@ -579,46 +547,28 @@ out["float_ops"] = details_of(found, "MatMul")["float_ops"].tolist()
     assert "odd" in out["names"]
 
 
-@pytest.mark.tensorflow
-def test_nothing_of_the_program_is_kept_alive_or_printed() -> None:
-    out = run_scenario(
+def test_nothing_of_the_program_is_kept_alive_or_printed(scenario: Scenario) -> None:
+    out = scenario(
         READ
         + """
 import contextlib, io, weakref
-made = model()
+capture, function, made = started(), tf.function(lambda x: tf.sin(x)), model()
+function(tf.ones(3))
 made.fit(*arrays(2), **FIT)
-told = io.StringIO()
+record, told = capture.stop(), io.StringIO()
 with contextlib.redirect_stderr(told), contextlib.redirect_stdout(told):
     noted(batch_size=8)
 out["told"] = told.getvalue()
-alive = weakref.ref(made)
-del made
+alive = [weakref.ref(one) for one in (function.get_concrete_function(tf.ones(3)).graph, made.layers[0], made)]
+del function, made
+gc.collect()
+out["alive"] = [one() is not None for one in alive[:2]]
 keras.backend.clear_session()
 gc.collect()
-out["alive"] = alive() is not None
+out["model"] = alive[2]() is not None
 """
     )
-    assert out == {"told": "", "alive": False}
-
-
-@pytest.mark.tensorflow
-def test_where_details_cannot_be_had_names_and_lines_are_still_noted() -> None:
-    out = run_scenario(
-        READ
-        + """
-@tf.function
-def f(x):
-    return tf.sin(x)
-f(tf.ones((3,)))
-def broken(self, operation):
-    raise RuntimeError("insides have changed")
-graph_details.StaticShapes.of = broken
-found, out["notice"] = noted()
-out["n"] = [len(found.ops) > 0, len(found.details), len(found.warnings)]
-"""
-    )
-    assert "insides have changed" in out["notice"]
-    assert out["n"] == [True, 0, 1]
+    assert out == {"told": "", "alive": [False, False], "model": False}
 
 
 Counts = dict[tuple[int, bytes], int]

@@ -190,51 +190,32 @@ def sessions() -> dict[str, Any]:
     return run_scenario(NEXT + LEFT_RUNNING + REFUSED + INTERRUPTED + FILES)
 
 
-def test_a_session_left_running_by_someone_is_stopped_and_told_of(sessions: dict[str, Any]) -> None:
+def test_what_was_left_running_is_told_of_and_ended_and_what_runs_goes_on(sessions: dict[str, Any]) -> None:
     (notice,) = sessions["stale"]["notices"]
     assert "left running" in notice
     assert sessions["stale"]["steps"] == [[0]]
-    assert sessions["stale"]["next"]
-
-
-def test_a_capture_inside_another_is_refused_and_the_outer_goes_on(sessions: dict[str, Any]) -> None:
     kind, message = sessions["nested"]
     assert kind == "CaptureError"
     assert "`tfprof_widgets.stop()`" in message
     assert sessions["outer"] == [[3]]
-
-
-def test_a_capture_whose_owner_is_gone_blocks_nobody(sessions: dict[str, Any]) -> None:
     assert sessions["abandoned_is_unwrapped"]
     assert "left running" in sessions["abandoned"][0]
-    assert sessions["after_abandoned"]
-
-
-def test_a_capture_left_running_can_be_ended(sessions: dict[str, Any]) -> None:
     assert sessions["ended"] == [1, False, True]
-    assert sessions["after_stop"]
+    assert sessions["stale"]["next"] and sessions["after_abandoned"] and sessions["after_stop"]
 
 
-def test_a_session_that_someone_else_stopped_is_an_error_that_says_so(sessions: dict[str, Any]) -> None:
-    kind, message = sessions["stolen"]
-    assert kind == "CaptureError"
-    assert "someone else" in message
+def test_a_session_that_ends_or_does_not_start_as_it_should_is_an_error_and_leaves_nothing_behind(
+    sessions: dict[str, Any],
+) -> None:
+    for how, words in (("stolen", "someone else"), ("refused", "no driver")):
+        kind, message = sessions[how]
+        assert kind == "CaptureError"
+        assert words in message
+        assert sessions[f"after_{how}"]
     assert sessions["stolen_record"] == []
-    assert sessions["after_stolen"]
-
-
-def test_stop_is_idempotent_and_start_is_not(sessions: dict[str, Any]) -> None:
-    assert sessions["same_record"]
-    assert sessions["twice"][0] == "CaptureError"
-    assert sessions["never"][0] == "CaptureError"
-
-
-def test_a_profiler_that_does_not_start_leaves_nothing_behind(sessions: dict[str, Any]) -> None:
-    kind, message = sessions["refused"]
-    assert kind == "CaptureError"
-    assert "no driver" in message
     assert sessions["refused_is_unwrapped"]
-    assert sessions["after_refused"]
+    assert sessions["same_record"], "to stop twice is to stop"
+    assert sessions["twice"][0] == sessions["never"][0] == "CaptureError"
 
 
 def test_ctrl_c_while_files_are_written_loses_none(sessions: dict[str, Any]) -> None:
@@ -297,15 +278,14 @@ def full_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     )
 
 
-def test_a_logdir_that_cannot_be_written_leaves_the_capture_where_it_was_and_says_so(full_disk: dict[str, Any]) -> None:
+def test_a_logdir_is_that_of_the_start_and_one_that_cannot_be_written_leaves_the_capture_where_it_was(
+    full_disk: dict[str, Any],
+) -> None:
     (notice,) = full_disk["no_logdir"]["notices"]
     assert "a_file" in notice
     assert "prof.save" not in notice
     assert "free" in notice
     assert full_disk["no_logdir"]["steps"] == [[0]]
-
-
-def test_a_relative_logdir_is_that_of_the_start_of_the_capture(full_disk: dict[str, Any]) -> None:
     assert full_disk["relative_logdir"] == [[0]]
     assert full_disk["in_the_logdir"] == 1
 
@@ -327,7 +307,7 @@ def test_a_program_that_ends_within_a_capture_ends() -> None:
     assert run_scenario(body, TFPROF_WHOLE_END="1")["is_running"]
 
 
-def test_a_full_disk_is_an_error_with_folder_and_free_space(full_disk: dict[str, Any]) -> None:
+def test_a_full_disk_is_an_error_with_folder_and_free_space_but_beside_the_users_own(full_disk: dict[str, Any]) -> None:
     error, notices, dirs = full_disk["full"]
     assert error[0] == "CaptureError"
     assert "tfprof-" in error[1]
@@ -335,9 +315,6 @@ def test_a_full_disk_is_an_error_with_folder_and_free_space(full_disk: dict[str,
     assert notices == [error[1]]
     assert dirs == []
     assert full_disk["next"]
-
-
-def test_a_full_disk_does_not_replace_the_users_own_exception(full_disk: dict[str, Any]) -> None:
     error, notices, _ = full_disk["full_after_error"]
     assert error is None
     assert len(notices) == 1
@@ -615,23 +592,12 @@ def survived(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     )
 
 
-def test_thirty_ctrl_c_during_a_stop_lose_nothing(survived: dict[str, Any]) -> None:
-    assert survived["pressed"] == [0, 1, 2]
-
-
-def test_a_logdir_with_a_name_too_long_is_told_and_the_capture_kept(survived: dict[str, Any]) -> None:
-    kept, notices = survived["long_name"]
-    assert kept == [0, 1, 2]
+def test_faults_that_the_process_outlives_lose_no_step(survived: dict[str, Any]) -> None:
+    told, notices = survived["long_name"]
+    assert survived["pressed"] == told == survived["no_files"] == [0, 1, 2]
     assert "File name too long" in notices[0]
-
-
-def test_a_program_that_has_used_up_its_file_descriptors_keeps_its_capture(survived: dict[str, Any]) -> None:
-    assert survived["no_files"] == [0, 1, 2]
     assert survived["files_later"] == survived["files_given_back"]
-
-
-def test_a_disk_that_fills_meanwhile_is_left_for_one_with_room(survived: dict[str, Any]) -> None:
-    assert survived["filled"] == [[0, 1, 2], 1]
+    assert survived["filled"] == [[0, 1, 2], 1], "on another disk"
     assert survived["nothing_stays"] == []
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import weakref
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.unit.capture.scenario import run_scenario
+from tests.unit.capture.scenario import Scenario
 from tfprof_widgets.capture import batch_size_of, read_failure
 from tfprof_widgets.trace import Failure
 
@@ -106,33 +107,28 @@ OTHERS = """
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return run_scenario(
-        TRAINING,
-        cwd=tmp_path_factory.mktemp("oom"),
-        TF_CPU_ALLOCATOR_USE_BFC="true",
-        TF_CPU_BFC_MEM_LIMIT_IN_MB=str(LIMIT_MIB),
-    )
+def limited(scenario: Scenario, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+    """Runs a program with little memory."""
+    limits = {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MIB)}
+    return partial(scenario, cwd=tmp_path_factory.mktemp("oom"), **limits)
 
 
 @pytest.fixture(scope="module")
-def others(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return run_scenario(
-        OTHERS,
-        cwd=tmp_path_factory.mktemp("oom"),
-        TF_CPU_ALLOCATOR_USE_BFC="true",
-        TF_CPU_BFC_MEM_LIMIT_IN_MB=str(LIMIT_MIB),
-    )
+def run(limited: Scenario) -> dict[str, Any]:
+    return limited(TRAINING)
 
 
-@pytest.mark.tensorflow
+@pytest.fixture(scope="module")
+def others(limited: Scenario) -> dict[str, Any]:
+    return limited(OTHERS)
+
+
 def test_the_error_of_tensorflow_reaches_the_user_as_it_is(run: dict[str, Any]) -> None:
     assert run["error"] == ["ResourceExhaustedError", True]
     assert run["frames"][0] == "<module>", "nothing of the profiler stands above the user's code"
     assert run["fit"]["outcome"] == "exception"
 
 
-@pytest.mark.tensorflow
 def test_the_request_that_failed_is_told_with_its_layer(run: dict[str, Any]) -> None:
     told = run["fit"]
     assert (told["kind"], told["dtype"], told["shape"]) == ("ResourceExhaustedError", "float", [BATCH, UNITS])
@@ -145,7 +141,6 @@ def test_the_request_that_failed_is_told_with_its_layer(run: dict[str, Any]) -> 
     assert 0 <= told["fragmentation_ratio"] <= 1
 
 
-@pytest.mark.tensorflow
 def test_what_lived_then_is_told_by_op_and_by_layer(run: dict[str, Any]) -> None:
     told = run["fit"]
     for name in ("by_op", "by_layer", "by_line"):
@@ -154,37 +149,29 @@ def test_what_lived_then_is_told_by_op_and_by_layer(run: dict[str, Any]) -> None
     assert layers["sequential/hidden0"] >= BATCH * UNITS * 4, "an activation waits for the backward pass"
 
 
-@pytest.mark.tensorflow
-def test_the_profile_says_so_at_its_top_and_its_page_holds_it(run: dict[str, Any]) -> None:
-    assert run["fit"]["notices"][0].startswith("Out of memory: ")
-    assert "asked for 8.00 MiB on CPU:0" in run["fit"]["sentence"]
-    assert "Held by layer" in run["fit"]["summary"]
-    assert run["is_embedded"]
-
-
-@pytest.mark.tensorflow
-def test_a_saved_profile_tells_the_same(run: dict[str, Any]) -> None:
+def test_the_profile_says_so_at_its_top_and_its_page_and_a_saved_one_tell_the_same(run: dict[str, Any]) -> None:
     ours, theirs = run["fit"], run["loaded"]
+    assert ours["notices"][0].startswith("Out of memory: ")
+    assert "asked for 8.00 MiB on CPU:0" in ours["sentence"]
+    assert "Held by layer" in ours["summary"]
+    assert run["is_embedded"]
     assert {name: theirs[name] for name in FIELDS} == {name: ours[name] for name in FIELDS}
     assert theirs["by_op"] == ours["by_op"]
     assert theirs["notices"][0] == ours["notices"][0]
 
 
-@pytest.mark.tensorflow
 def test_the_batch_size_that_is_said_to_fit_fits(run: dict[str, Any]) -> None:
     assert run["fit"]["batch_size"] == BATCH
     assert 0 < run["fit"]["batch_size_that_fits"] < BATCH
     assert run["estimate_fits"] is None
 
 
-@pytest.mark.tensorflow
 def test_a_memory_error_is_raised_again_as_the_same_object(others: dict[str, Any]) -> None:
     assert others["is_same"]
     assert others["context"] == [True, True]
     assert others["own"].startswith("MemoryError: 77 bytes")
 
 
-@pytest.mark.tensorflow
 def test_an_array_that_the_machine_has_no_room_for_is_told_with_its_line(others: dict[str, Any]) -> None:
     sentence, device = others["array_told"]
     assert others["array"].endswith("MemoryError")
@@ -193,15 +180,11 @@ def test_an_array_that_the_machine_has_no_room_for_is_told_with_its_line(others:
     assert "The process held" in sentence
 
 
-@pytest.mark.tensorflow
-def test_a_callback_learns_of_a_failure_that_keras_does_not_tell_it(others: dict[str, Any]) -> None:
-    assert others["callback_error"] == "ResourceExhaustedError"
+def test_a_callback_learns_of_a_failure_that_keras_does_not_tell_it_and_no_profile_of_a_handled_one(
+    others: dict[str, Any],
+) -> None:
+    assert others["callback_error"] == others["handled"] == "ResourceExhaustedError"
     assert others["callback"] == ["sequential/wide", 20000, 20000 * 4096 * 4, "exception"]
-
-
-@pytest.mark.tensorflow
-def test_a_failure_that_the_user_handles_is_none_of_the_profile(others: dict[str, Any]) -> None:
-    assert others["handled"] == "ResourceExhaustedError"
     assert others["handled_told"]
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import sys
 import threading
-from functools import cache
 from typing import Any
 
 import pytest
 
 from tests.unit.capture.drawn_step import a_step
-from tests.unit.capture.scenario import run_scenario
+from tests.unit.capture.scenario import Scenario
 from tfprof_widgets.capture import MIN_PIECES, N_PIECES, Piece, StepRecorder, Stride, no_step_times
 
 COLUMNS = ["number", "name", "start_ns", "duration_ns", "phase"]
@@ -58,9 +57,9 @@ def test_no_step_times_have_the_types_of_some() -> None:
     assert recorded((1, 20, 5, "during")).frame().dtypes.to_dict() == no_step_times().dtypes.to_dict()
 
 
-@cache
-def windows() -> dict[str, Any]:
-    return run_scenario("""
+@pytest.fixture(scope="module")
+def windows(scenario: Scenario) -> dict[str, Any]:
+    return scenario("""
         capture = started(steps=range(10, 20), system=20)
         x, y = arrays(30)
         model().fit(x, y, **FIT)
@@ -94,9 +93,8 @@ def windows() -> dict[str, Any]:
     """)
 
 
-@pytest.mark.tensorflow
-def test_steps_are_before_during_and_after_the_window() -> None:
-    out = windows()
+def test_steps_are_before_during_and_after_the_window(windows: dict[str, Any]) -> None:
+    out = windows
     assert out["columns"] == COLUMNS
     assert out["phases"] == {"before": [*range(10)], "during": [*range(10, 20)], "after": [*range(20, 30)]}
     assert out["shortest"] > 0
@@ -104,25 +102,23 @@ def test_steps_are_before_during_and_after_the_window() -> None:
     assert out["inside"]
 
 
-@pytest.mark.tensorflow
-def test_samples_begin_before_the_first_session_and_go_on_until_its_files_are_written() -> None:
-    out = windows()
+def test_samples_begin_before_the_first_session_and_go_on_until_its_files_are_written(windows: dict[str, Any]) -> None:
+    out = windows
     assert out["first_sample"] < 0 < out["last_sample"]
     assert out["whole"][0] < 0
     assert out["whole"][1] >= 2
     assert out["whole"][2] == ["during"]
 
 
-@pytest.mark.tensorflow
-def test_steps_between_windows_come_after_one_and_a_step_cut_by_a_bound_is_neither() -> None:
-    out = windows()
+def test_steps_between_windows_come_after_one_and_a_step_cut_by_a_bound_is_neither(windows: dict[str, Any]) -> None:
+    out = windows
     assert out["every"] == [*(["during"] + ["after"] * 9) * 2, "during"]
     assert out["cut"] == ["cut"]
 
 
-@cache
-def details() -> dict[str, Any]:
-    return run_scenario(
+@pytest.fixture(scope="module")
+def details(scenario: Scenario) -> dict[str, Any]:
+    return scenario(
         """
         import tfprof_widgets as tfprof
         import collections
@@ -148,9 +144,8 @@ def details() -> dict[str, Any]:
     )
 
 
-@pytest.mark.tensorflow
-def test_every_level_of_detail_has_the_steps_ops_memory_layers_and_input() -> None:
-    for detail, out in details().items():
+def test_every_level_of_detail_has_the_steps_ops_memory_layers_and_input(details: dict[str, Any]) -> None:
+    for detail, out in details.items():
         assert (out["detail"], out["notices"]) == (detail, [])
         assert (out["steps"], out["sources"]) == (20, ["marker"])
         assert "MatMul" in " ".join(out["ops"])
@@ -159,17 +154,15 @@ def test_every_level_of_detail_has_the_steps_ops_memory_layers_and_input() -> No
         assert out["layers"]
 
 
-@pytest.mark.tensorflow
-def test_low_leaves_out_the_thread_pools_and_high_adds_the_queues_of_the_executor() -> None:
-    low, normal, high = (details()[detail] for detail in ("low", "normal", "high"))
+def test_low_leaves_out_the_thread_pools_and_high_adds_the_queues_of_the_executor(details: dict[str, Any]) -> None:
+    low, normal, high = (details[detail] for detail in ("low", "normal", "high"))
     assert low["pool"] == 0 < normal["pool"]
     assert normal["queue"] == 0 < high["queue"]
     assert low["events"] < normal["events"] < high["events"]
 
 
-@pytest.mark.tensorflow
-def test_a_build_without_the_switch_records_as_normal_and_says_so() -> None:
-    out = run_scenario("""
+def test_a_build_without_the_switch_records_as_normal_and_says_so(scenario: Scenario) -> None:
+    out = scenario("""
         from tfprof_widgets.capture import record as detail
         detail._SET_COLLECTOR = "_no_such_symbol"
         capture = started(detail="low", system=False)

@@ -262,17 +262,27 @@ def test_rates(system: Any, rate: float) -> None:
     assert CaptureOptions(system=system).sample_hz == rate
 
 
-@pytest.mark.parametrize("system", [0, 1, 4.9, 20.1, -10, float("nan"), float("inf")])
-def test_rates_that_cannot_be_sampled_are_refused_with_the_range(system: Any) -> None:
-    with pytest.raises(ValueError, match=r"give a rate from 5 to 20 Hz, True for 10 Hz, or False"):
-        CaptureOptions(system=system)
-
-
-def test_what_is_no_rate_is_refused() -> None:
-    with pytest.raises(TypeError, match="give True, False or a rate in Hz"):
-        CaptureOptions(system="fast")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match='give one of "low", "normal", "high"'):
-        CaptureOptions(detail="all")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        *(
+            ({"system": system}, ValueError, "give a rate from 5 to 20 Hz, True for 10 Hz, or False")
+            for system in (0, 1, 4.9, 20.1, -10, float("nan"), float("inf"))
+        ),
+        ({"system": "fast"}, TypeError, "give True, False or a rate in Hz"),
+        ({"detail": "all"}, ValueError, 'give one of "low", "normal", "high"'),
+        ({"max_seconds": 0}, ValueError, "greater than 0"),
+        ({"max_bytes": -1}, ValueError, "greater than 0"),
+        ({"max_seconds": "x"}, TypeError, "number"),
+        ({"max_bytes": True}, TypeError, "number"),
+        ({"logdir": 5}, TypeError, "path"),
+    ],
+)
+def test_an_option_that_means_nothing_is_refused_before_the_capture(
+    options: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        CaptureOptions(**options)
 
 
 BURN_S = "import time\nt = time.process_time()\nwhile time.process_time() - t < {0}: pass\n"
@@ -371,41 +381,20 @@ def interrupt(after_s: float, *, times: int = 1) -> None:
     threading.Thread(target=press, daemon=True).start()
 
 
-def test_the_shield_returns_what_the_action_returns() -> None:
+def test_the_shield_returns_or_raises_what_the_action_does() -> None:
     assert run_shielded(lambda: 42) == 42
+    with pytest.raises(ZeroDivisionError):
+        run_shielded(lambda: 1 // 0)
 
 
-def test_the_shield_raises_what_the_action_raises() -> None:
-    def fail() -> None:
-        raise ValueError("from the action")
-
-    with pytest.raises(ValueError, match="from the action"):
-        run_shielded(fail)
-
-
-def test_ctrl_c_is_delivered_after_the_action() -> None:
+@pytest.mark.parametrize(("seconds", "after_s", "times"), [(0.3, 0.1, 2), (0.5, 0.02, 15)])
+def test_however_often_ctrl_c_is_pressed_the_action_ends_and_it_is_delivered_once(
+    seconds: float, after_s: float, times: int
+) -> None:
     finished = []
-
-    def work() -> None:
-        time.sleep(0.3)
-        finished.append(True)
-
-    interrupt(0.1, times=2)
+    interrupt(after_s, times=times)
     with pytest.raises(KeyboardInterrupt):
-        run_shielded(work)
-    assert finished
-
-
-def test_however_often_ctrl_c_is_pressed_the_action_ends_and_it_is_delivered_once() -> None:
-    finished = []
-
-    def work() -> None:
-        time.sleep(0.5)
-        finished.append(True)
-
-    interrupt(0.02, times=15)
-    with pytest.raises(KeyboardInterrupt):
-        run_shielded(work)
+        run_shielded(lambda: (time.sleep(seconds), finished.append(True)))
     assert finished
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -431,13 +420,6 @@ class Hits(list[BoundKind]):
         return self
 
 
-def test_the_watch_calls_once_when_the_time_is_up() -> None:
-    hits = Hits()
-    watch = BoundWatch(hits.append, seconds=0.1, n_bytes=1e12, read_heap=lambda: 0)
-    watch.start()
-    assert hits.wait() == ["seconds"]
-
-
 class GrowingHeap:
     """A heap that grows by a million bytes a second from the first reading on."""
 
@@ -448,10 +430,25 @@ class GrowingHeap:
         return int(1e6 * (time.monotonic() - self.begin_s))
 
 
+def watch_of(hits: Hits, **bounds: Any) -> BoundWatch:
+    """A watch that has begun, of a program that builds nothing."""
+    known: dict[str, Any] = {"seconds": 60, "n_bytes": 1e12, "read_heap": lambda: 0, "building": lambda: "no"}
+    watch = BoundWatch(hits.append, **known | bounds)
+    watch.start()
+    return watch
+
+
+def test_the_watch_calls_once_when_the_time_is_up_and_never_when_it_is_cancelled() -> None:
+    hits, cancelled = Hits(), Hits()
+    watch_of(cancelled, seconds=0.1, n_bytes=1).cancel()
+    watch_of(hits, seconds=0.1)
+    assert hits.wait() == ["seconds"]
+    assert cancelled.wait(0.3) == []
+
+
 def test_the_watch_estimates_the_file_from_the_growth_of_the_heap() -> None:
     hits, heap = Hits(), GrowingHeap()
-    watch = BoundWatch(hits.append, seconds=60, n_bytes=200_000, read_heap=heap.read, building=lambda: "no")
-    watch.start()
+    watch = watch_of(hits, n_bytes=200_000, read_heap=heap.read)
     assert hits.wait() == ["bytes"]
     assert 200_000 <= watch.estimated_bytes < 300_000
     assert 0.7 <= time.monotonic() - heap.begin_s < 3
@@ -459,19 +456,15 @@ def test_the_watch_estimates_the_file_from_the_growth_of_the_heap() -> None:
 
 def test_a_process_that_grows_in_each_step_beyond_the_bound_ends_the_window() -> None:
     hits, heap = Hits(), GrowingHeap()
-    bounds: dict[str, Any] = {"read_heap": lambda: 0, "building": lambda: "no", "memory_bytes": 800_000}
-    watch = BoundWatch(hits.append, seconds=60, n_bytes=1e12, read_rss=heap.read, **bounds)
-    watch.start()
+    watch = watch_of(hits, read_rss=heap.read, memory_bytes=800_000)
     assert hits.wait(10.0) == ["memory"]
     assert watch.held_bytes >= 800_000
 
 
 def test_memory_that_the_program_takes_at_once_is_not_the_profilers() -> None:
     hits, begin_s = Hits(), time.monotonic()
-    bounds: dict[str, Any] = {"read_heap": lambda: 0, "building": lambda: "no", "memory_bytes": 800_000}
     read = lambda: 10**9 if time.monotonic() - begin_s > 0.5 else 0  # noqa: E731
-    watch = BoundWatch(hits.append, seconds=1.5, n_bytes=1e12, read_rss=read, **bounds)
-    watch.start()
+    watch_of(hits, seconds=1.5, read_rss=read, memory_bytes=800_000)
     assert hits.wait(10.0) == ["seconds"]
 
 
@@ -495,15 +488,7 @@ def test_the_watch_learns_from_a_file_that_was_smaller_than_estimated() -> None:
 
 def test_the_watch_counts_by_steps_what_a_file_has_told_of_them() -> None:
     hits = Hits()
-    watch = BoundWatch(
-        hits.append,
-        seconds=60,
-        n_bytes=1000,
-        rate=FileRate(bytes_per_step=10),
-        read_heap=lambda: 0,
-        building=lambda: "no",
-    )
-    watch.start()
+    watch = watch_of(hits, n_bytes=1000, rate=FileRate(bytes_per_step=10))
     while not hits and watch.estimated_bytes < 2000:
         watch.count_step()
         time.sleep(0.01)
@@ -512,23 +497,9 @@ def test_the_watch_counts_by_steps_what_a_file_has_told_of_them() -> None:
 
 
 def test_a_reading_that_had_to_wait_for_the_processor_does_not_blind_the_watch() -> None:
-    heap = GrowingHeap()
-
-    def read() -> int:
-        time.sleep(0.03)
-        return heap.read()
-
-    hits = Hits()
-    BoundWatch(hits.append, seconds=60, n_bytes=10, read_heap=read, building=lambda: "no").start()
+    hits, heap = Hits(), GrowingHeap()
+    watch_of(hits, n_bytes=10, read_heap=lambda: (time.sleep(0.03), heap.read())[1])
     assert hits.wait(1.5) == ["bytes"]
-
-
-def test_a_cancelled_watch_is_silent() -> None:
-    hits = Hits()
-    watch = BoundWatch(hits.append, seconds=0.1, n_bytes=1, read_heap=lambda: 0)
-    watch.start()
-    watch.cancel()
-    assert hits.wait(0.3) == []
 
 
 def test_the_heap_reader_sees_what_is_held() -> None:
@@ -589,21 +560,6 @@ def test_cpu_memory_recording_is_asked_for_and_a_users_choice_stands(monkeypatch
     monkeypatch.setenv(BFC_VARIABLE, "false")
     assert not enable_cpu_memory_recording()
     assert os.environ[BFC_VARIABLE] == "false"
-
-
-@pytest.mark.parametrize("options", [{"max_seconds": 0}, {"max_bytes": -1}])
-def test_bounds_must_be_positive(options: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="greater than 0"):
-        CaptureOptions(**options)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [({"max_seconds": "x"}, "number"), ({"max_bytes": True}, "number"), ({"logdir": 5}, "path")],
-)
-def test_an_option_of_another_type_is_refused_before_the_capture(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(TypeError, match=words):
-        CaptureOptions(**options)
 
 
 def test_no_capture_is_active_outside_one() -> None:

@@ -10,14 +10,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.unit.capture.scenario import run_scenario
+from tests.unit.capture.scenario import Scenario
 from tfprof_widgets.capture import (
     UNKNOWN,
     LayerFacts,
@@ -37,7 +37,6 @@ from tfprof_widgets.capture import (
     title_of,
 )
 from tfprof_widgets.capture import frames as module
-from tfprof_widgets.read import open_traces
 
 
 def layer(name: str, class_name: str = "Dense", **values: Any) -> LayerFacts:
@@ -49,35 +48,56 @@ def lines(text: str, *layers: LayerFacts, **more: str) -> dict[str, int]:
     return {name: line for name, (_, line) in found.items()}
 
 
-def test_constants_tell_calls_apart() -> None:
-    text = "a = Dense(10)\nb = L.Dense(20)\nc = keras.layers.Dense(units=30)\n"
-    made = [layer("dense", units=20), layer("dense_1", units=30), layer("dense_2", units=10)]
-    assert lines(text, *made) == {"dense": 2, "dense_1": 3, "dense_2": 1}
+NAMED = "a = Dense(10)\nb = Dense(10, name='b')\nc = Dense(10, name=f'x{i}')\n"
+EQUAL = "[\nDense(8),\nDense(8)]\n"
 
 
-def test_a_name_tells_most() -> None:
-    text = "a = Dense(10)\nb = Dense(10, name='b')\nc = Dense(10, name=f'x{i}')\n"
-    assert lines(text, layer("b", units=10), layer("dense", units=10)) == {"b": 2, "dense": 1}
-    assert lines(text, layer("x3", units=10)) == {"x3": 3}
-
-
-def test_what_a_call_leaves_out_has_its_default() -> None:
-    text = "a = Dense(n, use_bias=False)\nb = Dense(n)\n"
-    assert lines(text, layer("dense", use_bias=True), layer("dense_1", use_bias=False)) == {"dense": 2, "dense_1": 1}
-
-
-def test_layers_of_a_loop_are_of_one_line() -> None:
-    assert lines("for n in (1, 2):\n    Dense(n)\n", layer("dense", units=1), layer("dense_1", units=2)) == {
-        "dense": 2,
-        "dense_1": 2,
-    }
-
-
-def test_equal_calls_are_told_apart_by_order() -> None:
-    text = "[\nDense(8),\nDense(8)]\n"
-    assert lines(text, layer("dense_1", units=8), layer("dense", units=8)) == {"dense": 2, "dense_1": 3}
-    again = [layer(f"dense_{i}", units=8) for i in range(4, 8)]
-    assert lines(text, *again) == {"dense_4": 2, "dense_5": 3, "dense_6": 2, "dense_7": 3}
+@pytest.mark.parametrize(
+    ("text", "made", "expected"),
+    [
+        (
+            "a = Dense(10)\nb = L.Dense(20)\nc = keras.layers.Dense(units=30)\n",
+            [layer("dense", units=20), layer("dense_1", units=30), layer("dense_2", units=10)],
+            {"dense": 2, "dense_1": 3, "dense_2": 1},
+        ),
+        (NAMED, [layer("b", units=10), layer("dense", units=10)], {"b": 2, "dense": 1}),
+        (NAMED, [layer("x3", units=10)], {"x3": 3}),
+        (
+            "a = Dense(n, use_bias=False)\nb = Dense(n)\n",
+            [layer("dense", use_bias=True), layer("dense_1", use_bias=False)],
+            {"dense": 2, "dense_1": 1},
+        ),
+        (
+            "for n in (1, 2):\n    Dense(n)\n",
+            [layer("dense", units=1), layer("dense_1", units=2)],
+            {"dense": 2, "dense_1": 2},
+        ),
+        (EQUAL, [layer("dense_1", units=8), layer("dense", units=8)], {"dense": 2, "dense_1": 3}),
+        (
+            EQUAL,
+            [layer(f"dense_{i}", units=8) for i in range(4, 8)],
+            {"dense_4": 2, "dense_5": 3, "dense_6": 2, "dense_7": 3},
+        ),
+        ("from keras.layers import Dense as D\nx = D(1)\n", [layer("dense", units=1)], {"dense": 2}),
+        ("Dense(10)\n", [layer("dense", units=20), layer("conv2d", "Conv2D")], {}),
+        ("this is no Python: Dense(\n", [layer("dense")], {}),
+        ("Dense(*args, **kwargs)\n", [layer("any", units=3)], {"any": 1}),
+    ],
+    ids=[
+        *("constants tell calls apart", "a name tells most", "a name that is made", "what is left out has its default"),
+        *(
+            "of a loop",
+            "equal calls by order",
+            "and again",
+            "a class of another name",
+            "no such call",
+            "no Python",
+            "any",
+        ),
+    ],
+)
+def test_a_layer_is_of_the_call_that_made_it(text: str, made: list[LayerFacts], expected: dict[str, int]) -> None:
+    assert lines(text, *made) == expected
 
 
 def test_the_newest_text_is_the_newest_layers() -> None:
@@ -150,19 +170,6 @@ def test_values_are_read_without_running_code_of_theirs() -> None:
     assert simple(list(range(1000))) is UNKNOWN
     assert simple([1, "a"]) == (1, "a")
     assert simple(True) is True
-
-
-def test_a_class_may_have_another_name() -> None:
-    assert lines("from keras.layers import Dense as D\nx = D(1)\n", layer("dense", units=1)) == {"dense": 2}
-
-
-def test_layers_that_no_text_makes_have_no_line() -> None:
-    assert lines("Dense(10)\n", layer("dense", units=20), layer("conv2d", "Conv2D")) == {}
-    assert lines("this is no Python: Dense(\n", layer("dense")) == {}
-
-
-def test_arguments_that_are_not_written_out_fit_anything() -> None:
-    assert lines("Dense(*args, **kwargs)\n", layer("any", units=3)) == {"any": 1}
 
 
 def test_a_model_of_a_library_is_at_the_line_that_asked_for_it() -> None:
@@ -278,21 +285,6 @@ def test_a_keras_that_is_not_whole_costs_what_it_lacks(monkeypatch: pytest.Monke
     assert found() == [LayerRecord("alone", layer.name, "FakeLayer", "alone")]
     monkeypatch.setattr(sys.modules["keras"], "layers", None)
     assert found() == []
-
-
-@pytest.mark.tensorflow
-def test_the_layers_of_a_real_model_are_in_the_sidecar(capture_of: Callable[[str], Path]) -> None:
-    source_map = open_traces(capture_of("two_optimizers").parent).source_map
-    assert source_map is not None
-    rows = set(zip(source_map.layers["layer"], source_map.layers["class_name"], strict=True))
-    assert {
-        ("pair", "Pair"),
-        ("pair/maker", "Sequential"),
-        ("pair/maker/dense", "Dense"),
-        ("pair/judge/dense_2", "Dense"),
-    } <= rows
-    optimizers = source_map.layers[source_map.layers["layer"] == ""]
-    assert {"maker_sgd", "judge_sgd"} <= set(optimizers["name"])
 
 
 @pytest.fixture(autouse=True)
@@ -514,10 +506,9 @@ def maps(record):
 """
 
 
-@pytest.mark.tensorflow
-def test_a_run_has_the_frames_of_its_graphs_and_the_lines_of_its_layers(tmp_path: Path) -> None:
+def test_a_run_has_the_frames_of_its_graphs_and_the_lines_of_its_layers(scenario: Scenario, tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text("import keras\n\ndef head():\n    return keras.layers.Dense(1, name='head')\n")
-    out = run_scenario(
+    out = scenario(
         READ
         + """
 import net
@@ -557,77 +548,40 @@ out.update(
     assert out["n_bytes"] == out["size"], "the bound is about what the profiler writes"
 
 
-@pytest.mark.tensorflow
-def test_the_recorder_keeps_no_graph_and_no_layer_alive() -> None:
-    out = run_scenario(
-        """
-import weakref
-from tensorflow.python.framework.func_graph import FuncGraph
-capture = started()
-function = tf.function(lambda x: tf.sin(x))
-function(tf.ones(3))
-made = model()
-made.fit(*arrays(2), **FIT)
-record = capture.stop()
-graphs = weakref.WeakSet(g for g in gc.get_objects() if isinstance(g, FuncGraph))
-graph, layer = weakref.ref(function.get_concrete_function(tf.ones(3)).graph), weakref.ref(made.layers[0])
-del function, made
-gc.collect()
-out.update(graph=graph() is None, layer=layer() is None)
-"""
-    )
-    assert out == {"graph": True, "layer": True}
-
-
-@pytest.mark.tensorflow
-def test_each_window_has_a_map_and_together_they_count_once(tmp_path: Path) -> None:
-    out = run_scenario(
-        READ
-        + f"""
-capture = started(steps=lambda i: i in (2, 6), logdir={str(tmp_path / "logs")!r})
-model().fit(*arrays(10), **FIT)
-record = capture.stop()
-from tfprof_widgets.trace import merge_source_maps
-each = maps(record)
-whole = open_traces(str(record.run_dirs[0].parent) + "/*").source_map
-out.update(n=[len(one.ops) for one in each], merged=len(whole.ops), recorders=len(whole.recorders))
-"""
-    )
-    assert len(out["n"]) == 2
-    assert all(out["n"])
-    assert out["merged"] == max(out["n"])
-    assert out["recorders"] == 1
-
-
-@pytest.mark.tensorflow
-def test_what_goes_wrong_costs_the_map_and_nothing_else() -> None:
-    out = run_scenario(
+def test_what_goes_wrong_costs_its_part_of_the_map_and_nothing_else(scenario: Scenario) -> None:
+    out = scenario(
         READ
         + """
-from tfprof_widgets.capture import captured as captured_program, captured as program_reader
-def broken(*_):
+from tfprof_widgets.capture import GraphTable, captured, graphs
+def broken(*_, **__):
     raise OSError(28, "No space left on device")
-for owner, name in ((program_reader, "live_objects"), (captured_program, "write_whole")):
-    kept = getattr(owner, name)
-    setattr(owner, name, broken)
-    capture = started()
-    model().fit(*arrays(2), **FIT)
+def told(owner, name, value):
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    made, capture = model(), started()
+    made.fit(*arrays(2), **FIT)
     record = capture.stop()
     (one,) = maps(record)
-    setattr(owner, name, kept)
-    out[name] = [record.program.notices, len(one.ops), open_traces(record.run_dirs[0]).trace.n_events]
+    setattr(owner, name, before)
+    n_events = open_traces(record.run_dirs[0]).trace.n_events
+    return [record.program.notices, len(one.ops), "dense" in " ".join(one.layers["name"]), n_events > 0]
+out.update(objects=told(captured, "live_objects", broken), file=told(captured, "write_whole", broken),
+           graphs=told(GraphTable, "add", broken), bound=told(graphs, "MAX_OPS", 10))
 """
     )
-    for notices, n_ops, n_events in out.values():
-        assert len(notices) == 1
-        assert "No space left" in notices[0]
-        assert n_ops == 0
-        assert n_events > 0
+    notices = {}
+    for kind, ((notices[kind],), *_, has_events) in out.items():
+        assert has_events
+        assert kind == "bound" or "No space left" in notices[kind]
+    assert [out[kind][1] for kind in ("objects", "file", "graphs")] == [0, 0, 0]
+    assert [out[kind][2] for kind in ("graphs", "bound")] == [True, True], "layers are known where the graphs are not"
+    assert 0 < out["bound"][1] <= 10
+    assert f"{out['bound'][1]} of " in notices["bound"]
+    assert "graph ops" in notices["bound"]
 
 
-@pytest.mark.tensorflow
-def test_no_object_of_the_program_is_asked_and_none_costs_the_map() -> None:
-    out = run_scenario(
+def test_no_object_of_the_program_is_asked_and_none_costs_the_map(scenario: Scenario) -> None:
+    out = scenario(
         READ
         + """
 ran = []
@@ -683,51 +637,9 @@ out.update(ran=seen, notices=record.notices, names=one.layers["name"].tolist(), 
     assert out["n"] > 0
 
 
-@pytest.mark.tensorflow
-def test_layers_are_known_where_the_graphs_are_not() -> None:
-    out = run_scenario(
-        READ
-        + """
-from tfprof_widgets.capture import GraphTable
-def broken(*_, **__):
-    raise RuntimeError("no graphs")
-GraphTable.add = broken
-made = model()
-capture = started()
-made.fit(*arrays(2), **FIT)
-record = capture.stop()
-(one,) = maps(record)
-out.update(notices=one.warnings, names=one.layers["name"].tolist())
-"""
-    )
-    (notice,) = out["notices"]
-    assert "no graphs" in notice
-    assert "dense" in out["names"]
-
-
-@pytest.mark.tensorflow
-def test_a_bound_says_how_many_ops_it_left_out() -> None:
-    out = run_scenario(
-        READ
-        + """
-from tfprof_widgets.capture import graphs as source_graphs
-source_graphs.MAX_OPS = 10
-capture = started()
-model().fit(*arrays(2), **FIT)
-(one,) = maps(capture.stop())
-out.update(notices=one.warnings, n=len(one.ops))
-"""
-    )
-    assert 0 < out["n"] <= 10
-    (notice,) = out["notices"]
-    assert f"{out['n']} of " in notice
-    assert "graph ops" in notice
-
-
-@pytest.mark.tensorflow
 @pytest.mark.nightly
-def test_a_stop_notes_a_model_of_many_layers_in_a_small_part_of_its_first_training() -> None:
-    out = run_scenario(
+def test_a_stop_notes_a_model_of_many_layers_in_a_small_part_of_its_first_training(scenario: Scenario) -> None:
+    out = scenario(
         """
 made = keras.Sequential([keras.layers.Dense(8) for _ in range(30)])
 made.compile("adam", "mse")
@@ -749,39 +661,26 @@ out["s"] = min(times)
     assert out["s"] < 0.02 * out["fit_s"]
 
 
-@pytest.mark.tensorflow
-def test_many_short_windows_have_one_map_of_what_ran_in_any_of_them() -> None:
-    out = run_scenario(
+def test_windows_have_one_map_of_what_ran_in_any_of_them_and_together_they_count_once(
+    scenario: Scenario, tmp_path: Path
+) -> None:
+    out = scenario(
         READ
-        + """
-capture = started(steps=lambda i: i % 2 == 0)
+        + f"""
+capture = started(steps=lambda i: i % 2 == 0, logdir={str(tmp_path)!r})
 for i in trace_steps(range(30)):
     time.sleep(0.01)
 function = tf.function(lambda x: tf.sin(x))
 for i in trace_steps(range(2)):
     function(tf.ones(i + 1))
 record = capture.stop()
-found = maps(record)
-out.update(windows=len(record.windows), ops=found[0].ops["op"].tolist(), same=len({len(one.ops) for one in found}))
+each = maps(record)
+whole = open_traces(str(record.run_dirs[0].parent) + "/*").source_map
+out.update(n=[len(one.ops) for one in each], ops=each[0].ops["op"].tolist(), merged=len(whole.ops))
+out["recorders"] = len(whole.recorders)
 """
     )
-    assert out["windows"] > 2
+    assert len(out["n"]) > 2
+    assert set(out["n"]) == {out["merged"]}
     assert "Sin" in out["ops"]
-    assert out["same"] == 1
-
-
-@pytest.mark.tensorflow
-def test_an_exception_in_the_users_code_leaves_a_map() -> None:
-    out = run_scenario(
-        READ
-        + """
-capture = started()
-try:
-    model().fit(*arrays(2), **FIT)
-    1 / 0
-except ZeroDivisionError:
-    record = capture.stop(outcome="exception")
-out["n"] = len(maps(record)[0].ops)
-"""
-    )
-    assert out["n"] > 0
+    assert out["recorders"] == 1

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.unit.capture.scenario import run_scenario
+from tests.unit.capture.scenario import Scenario
 from tfprof_widgets.capture import KerasPatch, OwnMarksPatch, step, trace_steps, without_own_marks
 
 
 @pytest.fixture(scope="module")
-def run() -> dict[str, Any]:
-    return run_scenario("""
+def run(scenario: Scenario) -> dict[str, Any]:
+    return scenario("""
         x, y = arrays(20)
         callback = callback_of(steps=range(10, 15))
         out["before"] = error_of(lambda: callback.profile)
@@ -24,10 +24,6 @@ def run() -> dict[str, Any]:
         out["fits"] = [steps(record) for record in callback.profiles]
         out["last"] = callback.profile is callback.profiles[-1]
         out["is_callback"] = isinstance(callback, keras.callbacks.Callback)
-
-        callback = callback_of(every=10)
-        trained.fit(x, y, epochs=2, callbacks=[callback], **FIT)
-        out["every"] = steps(callback.profile)
 
         callback = callback_of()
         trained.evaluate(x, y, batch_size=8, verbose=0, callbacks=[callback])
@@ -65,54 +61,32 @@ def run() -> dict[str, Any]:
     """)
 
 
-@pytest.mark.tensorflow
-def test_each_fit_gives_a_profile_with_step_numbers_of_its_own(run: dict[str, Any]) -> None:
+def test_each_fit_or_lone_evaluate_gives_a_profile_with_step_numbers_of_its_own(run: dict[str, Any]) -> None:
     assert run["fits"] == [[[10, 11, 12, 13, 14]], [[10, 11, 12, 13, 14]]]
     assert run["last"]
     assert run["is_callback"]
-
-
-@pytest.mark.tensorflow
-def test_every_gives_a_window_each(run: dict[str, Any]) -> None:
-    assert run["every"] == [[0], [10], [20], [30]]
-
-
-@pytest.mark.tensorflow
-def test_a_lone_evaluate_is_captured(run: dict[str, Any]) -> None:
     assert run["evaluate"] == [list(range(20))]
 
 
-@pytest.mark.tensorflow
-def test_asking_before_a_fit_says_what_to_do(run: dict[str, Any]) -> None:
+def test_asking_before_a_fit_says_what_to_do_and_a_callback_inside_a_capture_is_refused(run: dict[str, Any]) -> None:
     kind, message = run["before"]
-    assert kind == "CaptureError"
+    assert kind == run["inside_a_capture"][0] == "CaptureError"
     assert "callbacks=[...]" in message
 
 
-@pytest.mark.tensorflow
-def test_a_fit_that_fails_leaves_its_profile(run: dict[str, Any]) -> None:
+def test_a_fit_that_fails_leaves_its_profile_and_is_finished_by_the_next_fit(run: dict[str, Any]) -> None:
     assert run["error"] == ["RuntimeError", "from the user"]
     assert run["while_running"] == 0
     assert run["failed"] == [["exception", [list(range(5))]]]
     assert run["after_failure"] == [list(range(20))]
     assert run["function"] != "_WatchedFunction"
-
-
-@pytest.mark.tensorflow
-def test_a_fit_that_failed_is_finished_by_the_next_fit(run: dict[str, Any]) -> None:
     assert run["not_asked_between"] == ["exception", "complete"]
 
 
-@pytest.mark.tensorflow
 def test_a_fit_that_failed_keeps_nobody_else_from_capturing(run: dict[str, Any]) -> None:
     assert run["capture_after_failure"] is None
     assert run["callback_after_failure"] is None
     assert run["left"] == [["exception", [list(range(5))]]] * 2
-
-
-@pytest.mark.tensorflow
-def test_a_callback_inside_a_capture_is_refused(run: dict[str, Any]) -> None:
-    assert run["inside_a_capture"][0] == "CaptureError"
 
 
 ITERABLES = """
@@ -240,12 +214,6 @@ EXCEPTIONS = """
 """Exceptions of the body and of the data."""
 
 CHOSEN = """
-        def selected():
-            for i in trace_steps(range(20)):
-                time.sleep(0.001)
-
-        out["selected"] = kept(selected, steps=range(5, 8))
-
         def by_hand():
             for i in range(100, 120):
                 with step(i):
@@ -278,8 +246,8 @@ CHOSEN = """
 
 
 @pytest.fixture(scope="module")
-def looped() -> dict[str, Any]:
-    return run_scenario(ITERABLES + EXCEPTIONS + CHOSEN)
+def looped(scenario: Scenario) -> dict[str, Any]:
+    return scenario(ITERABLES + EXCEPTIONS + CHOSEN)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -289,64 +257,44 @@ def _elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield
 
 
-@pytest.mark.tensorflow
-def test_two_epochs_of_a_dataset_are_one_series_without_a_step_for_its_end(looped: dict[str, Any]) -> None:
-    assert looped["dataset"] == [list(range(10))]
-
-
-@pytest.mark.tensorflow
-@pytest.mark.parametrize(("kind", "n_steps"), [("iterator", 3), ("empty", 0), ("distributed", 5)])
-def test_anything_that_can_be_iterated_is_marked(looped: dict[str, Any], kind: str, n_steps: int) -> None:
+@pytest.mark.parametrize(("kind", "n_steps"), [("dataset", 10), ("iterator", 3), ("empty", 0), ("distributed", 5)])
+def test_anything_that_can_be_iterated_is_marked_without_a_step_for_its_end(
+    looped: dict[str, Any], kind: str, n_steps: int
+) -> None:
     assert looped[kind] == [list(range(n_steps))]
 
 
-@pytest.mark.tensorflow
 def test_an_iteration_that_the_program_leaves_is_no_step_and_the_next_has_its_number(looped: dict[str, Any]) -> None:
     assert looped["break"] == [[0, 1, 2, 3]]
     assert looped["left"] == {"return": [0, 1], "close": [0], "held": [0, 1], "by hand": [0, 1], "fit": [0, 1, 2]}
     assert looped["left_window"] == [[[0, 1]], 1]
 
 
-@pytest.mark.tensorflow
 def test_a_step_that_the_program_left_is_none_in_the_profile_but_where_memory_ran_out(looped: dict[str, Any]) -> None:
     assert looped["left_steps"] == [["train 0", "train 1"], ["train 0", "train 1", "train 2"]]
 
 
-@pytest.mark.tensorflow
 def test_waiting_for_data_is_in_the_step(looped: dict[str, Any]) -> None:
     assert len(looped["slow_ms"]) == 3
     assert min(looped["slow_ms"]) >= 20
 
 
-@pytest.mark.tensorflow
-def test_an_exception_in_the_body_goes_on_and_leaves_no_step(looped: dict[str, Any]) -> None:
+def test_an_exception_in_the_body_or_the_data_goes_on_and_makes_no_step(looped: dict[str, Any]) -> None:
     assert looped["error"] == ["RuntimeError", "in the body"]
     assert looped["after_error"] == [[0, 1]]
-
-
-@pytest.mark.tensorflow
-def test_an_exception_in_the_data_goes_on_and_makes_no_step(looped: dict[str, Any]) -> None:
     assert looped["data_error"] == ["ValueError", "in the data"]
     assert looped["after_data_error"] == [[0]]
 
 
-@pytest.mark.tensorflow
-def test_selections_work_in_loops(looped: dict[str, Any]) -> None:
-    assert looped["selected"] == [[5, 6, 7]]
-
-
-@pytest.mark.tensorflow
 def test_a_step_by_hand_keeps_its_number_and_is_selected_by_it(looped: dict[str, Any]) -> None:
     assert looped["by_hand"] == [list(range(100, 120))]
     assert looped["by_hand_selected"] == [[101, 102], [110]]
 
 
-@pytest.mark.tensorflow
 def test_keras_steps_inside_a_step_neither_count_nor_open_windows(looped: dict[str, Any]) -> None:
     assert looped["evaluates"] == [[[2, 3, 4, 5, 6, 7]], 10, 6]
 
 
-@pytest.mark.tensorflow
 def test_steps_are_marked_for_other_profilers_too(looped: dict[str, Any]) -> None:
     assert looped["other_profiler"] == [0, 1, 2]
 
@@ -425,8 +373,8 @@ def test_a_module_without_tensorflow_stays_as_it_is() -> None:
 
 
 @pytest.fixture(scope="module")
-def fitted() -> dict[str, Any]:
-    return run_scenario("""
+def fitted(scenario: Scenario) -> dict[str, Any]:
+    return scenario("""
         before = {name: getattr(keras.Model, name) for name in ("fit", "evaluate", "predict")}
         own = {name: name in vars(keras.Model) for name in before}
         x, y = arrays(20)
@@ -466,72 +414,33 @@ def fitted() -> dict[str, Any]:
     """)
 
 
-@pytest.mark.tensorflow
-def test_batches_of_all_epochs_are_numbered_as_one_series(fitted: dict[str, Any]) -> None:
+def test_steps_are_numbered_as_one_series_and_those_of_a_validation_by_themselves(fitted: dict[str, Any]) -> None:
     assert fitted["train"] == [list(range(40))]
-
-
-@pytest.mark.tensorflow
-def test_the_first_batch_of_an_epoch_is_marked_as_such(fitted: dict[str, Any]) -> None:
-    assert fitted["begins"] == [0, 20]
-
-
-@pytest.mark.tensorflow
-def test_validation_has_numbers_of_its_own_and_a_lone_evaluate_goes_on_after_the_training(
-    fitted: dict[str, Any],
-) -> None:
-    assert fitted["test"] == [[*range(5), *range(5, 10), 40, 41, 42]]
-
-
-@pytest.mark.tensorflow
-def test_predict_has_steps_that_xprof_recognises(fitted: dict[str, Any]) -> None:
+    assert fitted["begins"] == [0, 20], "the first batch of an epoch"
+    assert fitted["test"] == [[*range(5), *range(5, 10), 40, 41, 42]], "a lone evaluate goes on after the training"
     assert fitted["predict"] == [[43, 44]]
+    assert fitted["n_steps"] == [45, 45, 0, 44], "those that can be selected"
+    assert (fitted["outcome"], fitted["notices"]) == ("complete", [])
 
 
-@pytest.mark.tensorflow
-def test_the_record_counts_the_steps_that_can_be_selected(fitted: dict[str, Any]) -> None:
-    assert fitted["n_steps"] == [45, 45, 0, 44]
-    assert fitted["outcome"] == "complete"
-    assert fitted["notices"] == []
-
-
-@pytest.mark.tensorflow
 def test_time_in_batch_callbacks_is_in_the_steps_and_time_in_epoch_callbacks_is_not(fitted: dict[str, Any]) -> None:
     steady = [*fitted["train_ms"][1:19], *fitted["train_ms"][21:39]]
     assert max(fitted["train_ms"][1:]) < 200, "the 300 ms of on_epoch_end"
     assert sorted(steady)[len(steady) // 2] > 4, "the 4 ms of on_train_batch_end"
 
 
-@pytest.mark.tensorflow
-def test_the_methods_look_the_same_while_they_are_wrapped(fitted: dict[str, Any]) -> None:
-    assert fitted["signature_kept"]
-    assert fitted["doc_kept"]
-
-
-@pytest.mark.tensorflow
-def test_a_wrong_argument_gets_keras_own_message(fitted: dict[str, Any]) -> None:
-    assert fitted["wrong_argument"][0] == "TypeError"
+def test_the_methods_look_the_same_while_they_are_wrapped_and_everything_is_put_back(fitted: dict[str, Any]) -> None:
+    looks = ("signature_kept", "doc_kept", "restored", "own_restored", "function_restored", "callbacks_unchanged")
+    assert [name for name in looks if not fitted[name]] == []
+    assert fitted["wrong_argument"][0] == "TypeError", "Keras' own message"
     assert "nonsense" in fitted["wrong_argument"][1]
 
 
-@pytest.mark.tensorflow
-def test_everything_is_put_back(fitted: dict[str, Any]) -> None:
-    assert fitted["restored"]
-    assert fitted["own_restored"]
-    assert fitted["function_restored"]
-    assert fitted["callbacks_unchanged"]
-
-
-@pytest.mark.tensorflow
-def test_the_cost_of_the_capture_is_measured(fitted: dict[str, Any]) -> None:
+def test_the_cost_of_the_capture_is_measured_and_the_machine_sampled_meanwhile(fitted: dict[str, Any]) -> None:
     start_s, stop_s, n_bytes = fitted["cost"]
     assert 0 < start_s < 5
     assert 0 < stop_s < 5
     assert n_bytes > 10_000
-
-
-@pytest.mark.tensorflow
-def test_the_machine_is_sampled_meanwhile(fitted: dict[str, Any]) -> None:
     assert fitted["system_columns"][:4] == ["time_ns", "cpu_pct", "process_cpu_pct", "rss_bytes"]
     assert fitted["n_samples"] >= 3
 
@@ -633,11 +542,10 @@ THREADS = """
 
 
 @pytest.fixture(scope="module")
-def shapes() -> dict[str, Any]:
-    return run_scenario(CALLBACKS + MODELS + THREADS)
+def shapes(scenario: Scenario) -> dict[str, Any]:
+    return scenario(CALLBACKS + MODELS + THREADS)
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize(
     "how", ["none", "tuple", "single", "positional", "callback_list", "subclass", "eager", "generator"]
 )
@@ -645,41 +553,24 @@ def test_six_batches_are_six_steps_however_fit_is_called(shapes: dict[str, Any],
     assert shapes[how] == [list(range(6))]
 
 
-@pytest.mark.tensorflow
-def test_the_users_callbacks_run_as_ever(shapes: dict[str, Any]) -> None:
+def test_the_users_callbacks_run_as_ever_and_on_the_same_threads(shapes: dict[str, Any]) -> None:
     assert shapes["n_seen"] == 6 * 5
     assert shapes["list_unchanged"]
+    assert shapes["dispatch_kept"]
 
 
-@pytest.mark.tensorflow
-def test_several_batches_in_a_call_are_one_step_with_the_number_of_the_first(shapes: dict[str, Any]) -> None:
-    assert shapes["several_per_call"] == [[0, 4, 6, 10]]
+def test_several_batches_in_a_call_are_one_step_that_says_how_many_and_when_its_validation_began(
+    shapes: dict[str, Any],
+) -> None:
+    assert shapes["several_per_call"] == [[0, 4, 6, 10]], "with the number of the first"
+    kinds = ("train", "test", "test_predict")
+    assert [shapes[f"batches_of_{kind}"] for kind in kinds] == [[4, 2], [4], [4, 2]]
+    assert [shapes[f"begun_of_{kind}"] for kind in kinds] == [[False, False], [True], [True, False]]
 
 
-@pytest.mark.tensorflow
-def test_their_markers_say_how_many_batches_they_are(shapes: dict[str, Any]) -> None:
-    assert [shapes[f"batches_of_{kind}"] for kind in ("train", "test", "test_predict")] == [[4, 2], [4], [4, 2]]
-
-
-@pytest.mark.tensorflow
-def test_the_first_step_of_a_validation_says_how_long_before_it_that_began(shapes: dict[str, Any]) -> None:
-    assert [shapes[f"begun_of_{kind}"] for kind in ("train", "test", "test_predict")] == [
-        [False] * 2,
-        [True],
-        [True, False],
-    ]
-
-
-@pytest.mark.tensorflow
 def test_training_that_stops_early_ends_its_last_step(shapes: dict[str, Any]) -> None:
     assert shapes["stopped_early"] == [[0, 1, 2]]
 
 
-@pytest.mark.tensorflow
 def test_trainings_in_parallel_mark_all_their_steps(shapes: dict[str, Any]) -> None:
     assert len(shapes["threads"][0]) == 18
-
-
-@pytest.mark.tensorflow
-def test_batch_end_hooks_run_on_the_threads_that_keras_gives_them_without_a_capture(shapes: dict[str, Any]) -> None:
-    assert shapes["dispatch_kept"]

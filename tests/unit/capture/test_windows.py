@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.captures import committed
-from tests.unit.capture.scenario import run_scenario
+from tests.unit.capture.scenario import Scenario
 from tfprof_widgets.capture import (
     HookOptions,
     SessionCapture,
@@ -142,8 +142,6 @@ PROGRAM = """
             return step in (3, 4, 30)
         out["callable"] = fit(steps=chosen)
         out["asked"] = asked
-        out["every"] = fit(every=10)
-        out["every_in_range"] = fit(every=10, steps=range(15, 40))
         out["every_seconds"] = fit(every_seconds=3600)
         out["beyond"] = fit(steps=range(100, 110))
         out["last"] = fit(steps=range(38, 100))
@@ -194,66 +192,29 @@ PROGRAM = """
 
 
 @pytest.fixture(scope="module")
-def run() -> dict[str, Any]:
-    return run_scenario(PROGRAM)
+def run(scenario: Scenario) -> dict[str, Any]:
+    return scenario(PROGRAM)
 
 
-@pytest.mark.tensorflow
-def test_a_range_opens_one_window_over_the_border_of_epochs(run: dict[str, Any]) -> None:
-    assert run["range"]["steps"] == [list(range(10, 25))]
-    assert run["range"]["windows"] == [[10, 24, 15]]
-    assert run["range"]["notices"] == []
-    assert run["range"]["outcome"] == "complete"
-
-
-@pytest.mark.tensorflow
-def test_a_callable_is_asked_once_per_step_and_gives_a_window_per_group(run: dict[str, Any]) -> None:
+def test_each_group_of_steps_has_a_window_and_all_others_are_counted(run: dict[str, Any]) -> None:
+    assert run["range"] == {
+        "steps": [list(range(10, 25))], "windows": [[10, 24, 15]], "notices": [], "outcome": "complete", "all": 40, "kept": 15
+    }  # fmt: skip
     assert run["callable"]["steps"] == [[3, 4], [30]]
-    assert run["asked"] == list(range(40))
+    assert run["asked"] == list(range(40)), "once per step"
+    assert run["every_seconds"]["steps"] == [[0]], "at once, and then it waits"
+    assert run["last"]["steps"] == [[38, 39]], "it closes with the capture"
 
 
-@pytest.mark.tensorflow
-def test_every_takes_the_multiples(run: dict[str, Any]) -> None:
-    assert run["every"]["steps"] == [[0], [10], [20], [30]]
-
-
-@pytest.mark.tensorflow
-def test_conditions_add_up(run: dict[str, Any]) -> None:
-    assert run["every_in_range"]["steps"] == [[20], [30]]
-
-
-@pytest.mark.tensorflow
-def test_every_seconds_takes_one_step_at_once_and_then_waits(run: dict[str, Any]) -> None:
-    assert run["every_seconds"]["steps"] == [[0]]
-
-
-@pytest.mark.tensorflow
-def test_steps_after_the_window_are_counted_but_not_captured(run: dict[str, Any]) -> None:
-    assert run["range"]["all"] == 40
-    assert run["range"]["kept"] == 15
-
-
-@pytest.mark.tensorflow
-def test_a_selection_that_meets_no_step_says_so_and_names_the_steps_there_were(run: dict[str, Any]) -> None:
-    (notice,) = run["beyond"]["notices"]
+def test_a_selection_that_meets_no_step_names_those_there_were_or_how_to_mark_some(run: dict[str, Any]) -> None:
+    (notice,), (unmarked,) = run["beyond"]["notices"], run["unmarked"]
     assert run["beyond"]["steps"] == []
     assert "steps=range(100, 110)" in notice
     assert "number 39" in notice
+    assert "marked no step" in unmarked
+    assert "trace_steps" in unmarked
 
 
-@pytest.mark.tensorflow
-def test_a_selection_in_a_program_without_steps_says_how_to_mark_them(run: dict[str, Any]) -> None:
-    (notice,) = run["unmarked"]
-    assert "marked no step" in notice
-    assert "trace_steps" in notice
-
-
-@pytest.mark.tensorflow
-def test_a_selection_that_goes_on_past_the_end_closes_with_the_capture(run: dict[str, Any]) -> None:
-    assert run["last"]["steps"] == [[38, 39]]
-
-
-@pytest.mark.tensorflow
 def test_the_bound_in_seconds_ends_the_capture_between_steps_and_says_what_was_kept(run: dict[str, Any]) -> None:
     bounded = run["seconds"]
     (notice,) = bounded["notices"]
@@ -268,13 +229,11 @@ def test_the_bound_in_seconds_ends_the_capture_between_steps_and_says_what_was_k
     assert bounded["s"] >= 1.5
 
 
-@pytest.mark.tensorflow
 def test_a_bound_does_not_wait_for_a_step_without_end(run: dict[str, Any]) -> None:
     assert run["long_step"]["outcome"] == "bounded"
     assert 1.0 < run["long_step"]["s"] < 3.9, "the step took 4 s"
 
 
-@pytest.mark.tensorflow
 def test_the_bound_in_bytes_ends_a_capture_near_its_size(run: dict[str, Any]) -> None:
     bounded = run["bytes"]
     assert bounded["outcome"] == "bounded"
@@ -284,25 +243,19 @@ def test_the_bound_in_bytes_ends_a_capture_near_its_size(run: dict[str, Any]) ->
     assert "max_bytes=4000000" in bounded["notices"][0]
 
 
-@pytest.mark.tensorflow
-def test_memory_that_the_program_takes_is_not_mistaken_for_a_large_trace(run: dict[str, Any]) -> None:
-    assert run["own_data"]["outcome"] == "complete"
-    assert run["own_data"]["kept"] == 20
-    assert run["own_data"]["windows"] == 1
-
-
-@pytest.mark.tensorflow
-def test_memory_that_the_program_takes_in_each_step_is_taken_for_the_profilers_once(run: dict[str, Any]) -> None:
+def test_memory_of_the_program_is_no_large_trace_or_for_once_where_each_step_takes_some(run: dict[str, Any]) -> None:
+    assert run["own_data"] == {"outcome": "complete", "kept": 20, "windows": 1}
     assert run["own_list"]["outcome"] == "complete"
     assert run["own_list"]["windows"] == 2, "the estimate was met, and the file showed that it was wrong"
     assert run["own_list"]["kept"] in (79, 80), "all but the one in which the windows changed"
 
 
-@pytest.mark.tensorflow
-def test_logdir_keeps_every_window_in_tensorboards_layout_and_nothing_else_is_written(tmp_path: Path) -> None:
+def test_logdir_keeps_every_window_in_tensorboards_layout_and_nothing_else_is_written(
+    scenario: Scenario, tmp_path: Path
+) -> None:
     here = tmp_path / "here"
     here.mkdir()
-    run = run_scenario(
+    run = scenario(
         f"""
         x, y = arrays(20)
         capture = started(steps=range(0, 40, 10), logdir={str(tmp_path / "logs")!r})
@@ -466,8 +419,8 @@ def test_a_trace_that_has_them_stays_as_it_is(tmp_path: Path, capture_of: Callab
 
 
 @pytest.fixture(scope="module")
-def standing() -> dict[str, Any]:
-    return run_scenario("""
+def standing(scenario: Scenario) -> dict[str, Any]:
+    return scenario("""
         def standing(capture):
             found = capture.standing
             return [found.state, found.step, round(found.seconds, 3), found.n_bytes or 0]
@@ -500,58 +453,28 @@ def standing() -> dict[str, Any]:
     """)
 
 
-def states(told: list[list[Any]]) -> list[str]:
-    return [state for state, *_ in told]
-
-
-@pytest.mark.tensorflow
 def test_without_a_selection_it_records_from_the_begin(standing: dict[str, Any]) -> None:
-    assert states(standing["all"]) == ["recording"] * 3
-    assert [step for _, step, *_ in standing["all"]] == [None, 1, 2]
-    seconds = [seconds for _, _, seconds, _ in standing["all"]]
+    states, steps, seconds, _ = zip(*standing["all"], strict=True)
+    assert states == ("recording",) * 3
+    assert steps == (None, 1, 2)
     assert 0.02 < seconds[2] - seconds[0] < 5
-    assert seconds == sorted(seconds)
+    assert list(seconds) == sorted(seconds)
 
 
-@pytest.mark.tensorflow
-def test_a_selection_is_waited_for_recorded_and_over(standing: dict[str, Any]) -> None:
+def test_a_selection_is_waited_for_recorded_paused_and_over(standing: dict[str, Any]) -> None:
+    found = {name: [state for state, *_ in told] for name, told in standing.items() if isinstance(told[0], list)}
     waits, over = "waiting for step 2", "no more steps selected"
-    assert states(standing["range"]) == [waits, waits, waits, "recording", over, over, over]
+    assert found["range"] == [waits, waits, waits, "recording", over, over, over]
+    assert found["two"][2:] == ["paused"] * 3 + [over] * 2
+    assert found["callable"][0] == "waiting (steps=<lambda>)"
+    assert found["every"][0] == "waiting (steps=range(1, 9), every=2)", "the one of both is no step that is waited for"
+    assert found["not_met"] == [waits]
     *_, seconds, n_bytes = standing["range"][-1]
     assert 0.02 < seconds < 5
     assert n_bytes > 0
 
 
-@pytest.mark.tensorflow
-def test_between_two_windows_it_pauses(standing: dict[str, Any]) -> None:
-    assert states(standing["two"])[2:] == [
-        "paused",
-        "paused",
-        "paused",
-        "no more steps selected",
-        "no more steps selected",
-    ]
-
-
-@pytest.mark.tensorflow
-@pytest.mark.parametrize(
-    ("name", "state"), [("callable", "waiting (steps=<lambda>)"), ("not_met", "waiting for step 2")]
-)
-def test_what_it_waits_for_is_told_as_far_as_it_is_known(standing: dict[str, Any], name: str, state: str) -> None:
-    assert states(standing[name])[0] == state
-
-
-@pytest.mark.tensorflow
-def test_a_step_that_another_condition_leaves_out_is_not_waited_for(standing: dict[str, Any]) -> None:
-    assert states(standing["every"])[0] == "waiting (steps=range(1, 9), every=2)"
-
-
-@pytest.mark.tensorflow
-def test_a_bound_that_was_met_is_told(standing: dict[str, Any]) -> None:
+def test_a_bound_that_was_met_and_a_capture_that_was_not_started_say_so(standing: dict[str, Any]) -> None:
     assert standing["bound"][0].startswith("stopped after 0.")
     assert "max_seconds=0.1" in standing["bound"][0]
-
-
-@pytest.mark.tensorflow
-def test_a_capture_that_was_not_started_says_so(standing: dict[str, Any]) -> None:
     assert standing["not_started"][0] == "CaptureError"

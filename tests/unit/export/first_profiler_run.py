@@ -7,41 +7,20 @@ view) and `advice.json` (what its `advise` says).
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
-
-from filelock import FileLock
-
-from tests.warm_process import run_python
 
 FIGURES = ("micros", "accelerator_micros", "bytes")
 N_STEPS = 3
 
 
-def first_profiler_run(directory: Path) -> Path:
-    """The folder of one such run, made at most once below `directory`, which processes may share."""
-    made = directory / "first_profiler"
-    made.mkdir(parents=True, exist_ok=True)
-    with FileLock(made / "lock"):
-        if not (made / "whole").exists():
-            part = made / f"run-{os.getpid()}"
-            part.mkdir(exist_ok=True)
-            program = f"import pathlib\nfrom {__name__} import main\nmain(pathlib.Path({str(part)!r}))"
-            done = run_python(program)
-            if done.returncode:
-                raise RuntimeError(f"the run failed with status {done.returncode}:\n{done.stderr[-2000:]}")
-            part.rename(made / "whole")
-    return made / "whole"
-
-
-def main(folder: Path) -> None:
+def write_tfprof(folder: Path) -> None:
+    """Write all that."""
     import tensorflow as tf
     from tensorflow.python.profiler import model_analyzer, option_builder, tfprof_logger
     from tensorflow.python.util import _pywrap_tfprof
 
     v1 = tf.compat.v1
-    v1.disable_eager_execution()
     loss, feeds = _net(v1, tf)
     train = v1.train.GradientDescentOptimizer(0.01).minimize(loss)
     with v1.Session() as session:

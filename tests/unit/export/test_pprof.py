@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, trace
-from tests.unit.export.first_profiler_run import FIGURES, first_profiler_run
+from tests.unit.export.first_profiler_run import FIGURES
 from tests.unit.export.pprof_reader import Read, messages, read_pprof
 from tfprof_widgets.analysis import Analysis, TreeView, build_tree, make_tree_options
 from tfprof_widgets.errors import TfProfError
@@ -166,15 +166,10 @@ def test_code_stacks_are_the_python_lines_with_the_op_that_costs_at_the_innermos
     assert by_stack[gradient] == 200
 
 
-def test_ops_of_a_capture_without_a_call_stack_have_one_that_says_so(tmp_path: Path) -> None:
-    read = written(tmp_path, graph_of(), "code")
-    values = dict(read.samples)
-    assert values[("<no call stack>",)]["micros"] == 2
-
-
-def test_ops_of_an_old_file_without_a_call_stack_are_counted_in_a_comment(tmp_path: Path) -> None:
-    profile = written(tmp_path, graph_of(is_capture=False), "code").profile
-    comments = [profile.string_table[number] for number in profile.comment]
+def test_ops_without_a_call_stack_have_one_that_says_so_or_are_counted_in_a_comment(tmp_path: Path) -> None:
+    assert dict(written(tmp_path, graph_of(), "code").samples)[("<no call stack>",)]["micros"] == 2
+    old = written(tmp_path, graph_of(is_capture=False), "code").profile
+    comments = [old.string_table[number] for number in old.comment]
     assert any(one.startswith("1 of 8 ops have no known call stack") for one in comments)
 
 
@@ -185,22 +180,16 @@ def test_an_old_file_without_any_call_stack_has_all_its_costs_at_a_place_that_sa
     assert read.totals() == root_totals(graph, "scope", list(read.units))
 
 
-def test_scope_stacks_are_the_parts_of_the_name(tmp_path: Path) -> None:
-    stacks = {stack for stack, _ in written(tmp_path, graph_of(), "scope").samples}
-    assert ("net", "dense", "MatMul") in stacks
-    assert ("gradients", "net", "dense", "MatMul_grad", "MatMul") in stacks
-
-
-def test_op_stacks_are_the_types(tmp_path: Path) -> None:
-    read = written(tmp_path, graph_of(), "op")
-    values = {stack: value["bytes"] for stack, value in read.samples}
-    assert values[("MatMul",)] == 308
-    assert all(len(stack) == 1 for stack in values)
-
-
-def test_graph_stacks_are_the_chain_of_what_feeds_what(tmp_path: Path) -> None:
-    stacks = [stack for stack, _ in written(tmp_path, graph_of(), "graph").samples]
-    assert max(stacks, key=len)[-1] == "net/dense/kernel"
+def test_stacks_are_parts_of_the_name_types_or_what_feeds_what(tmp_path: Path) -> None:
+    scopes = {stack for stack, _ in written(tmp_path, graph_of(), "scope").samples}
+    assert {("net", "dense", "MatMul"), ("gradients", "net", "dense", "MatMul_grad", "MatMul")} <= scopes
+    every = written(tmp_path, graph_of(), "scope", select="occurrence").samples
+    assert "<b>é\\ud800" in {stack[0] for stack, _ in every}, "a name that is not UTF-8"
+    types = {stack: value["bytes"] for stack, value in written(tmp_path, graph_of(), "op").samples}
+    assert types[("MatMul",)] == 308
+    assert all(len(stack) == 1 for stack in types)
+    chains = [stack for stack, _ in written(tmp_path, graph_of(), "graph").samples]
+    assert max(chains, key=len)[-1] == "net/dense/kernel"
 
 
 def test_a_long_chain_is_cut_and_counts_at_the_last_op_shown(tmp_path: Path) -> None:
@@ -227,12 +216,6 @@ def test_short_ops_keep_their_share_of_the_total(tmp_path_factory: pytest.TempPa
     for scope in {name.split("/")[0] for name, *_ in ops}:
         expected = sum(one[3] for one in ops if one[0].startswith(f"{scope}/"))
         assert abs(sum(value["micros"] for stack, value in read.samples if stack[0] == scope) - expected) <= 1
-
-
-def test_names_of_a_trace_that_are_not_utf_8_do_not_stop_it(tmp_path: Path) -> None:
-    assert "<b>é\\ud800" in {
-        stack[0] for stack, _ in written(tmp_path, graph_of(), "scope", select="occurrence").samples
-    }
 
 
 def test_a_profile_without_ops_is_a_file_without_samples(tmp_path: Path) -> None:
@@ -270,11 +253,6 @@ def test_times_of_the_trace_are_in_the_file(tmp_path: Path) -> None:
     assert profile.time_nanos == results.trace.origin_ns
 
 
-@pytest.fixture(scope="module")
-def first_profiler(shared_directory: Path) -> Path:
-    return first_profiler_run(shared_directory)
-
-
 def profile_of(folder: Path, form: str) -> tfprof.Profile:
     if form == "profile.context":
         return tfprof.load(folder / form)
@@ -283,15 +261,14 @@ def profile_of(folder: Path, form: str) -> tfprof.Profile:
     return tfprof.from_run_metadata(steps, graph=graph, op_log=op_log)
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("figure", FIGURES)
 @pytest.mark.parametrize("form", ["profile.context", "RunMetadata"])
 def test_totals_of_old_files_are_those_of_tfprofs_own_pprof_file(
     form: str, figure: str, first_profiler: Path, tmp_path: Path
 ) -> None:
     own = messages().Profile()
-    own.ParseFromString(gzip.decompress((first_profiler / f"{figure}.pb.gz").read_bytes()))
-    prof = profile_of(first_profiler, form)
+    own.ParseFromString(gzip.decompress((first_profiler / "tfprof" / f"{figure}.pb.gz").read_bytes()))
+    prof = profile_of(first_profiler / "tfprof", form)
     read = read_pprof(prof.to_pprof(tmp_path / "costs.pb.gz", select=figure))
     assert read.totals()[figure] == sum(sample.value[1] for sample in own.sample) > 0
 

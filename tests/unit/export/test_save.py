@@ -130,17 +130,6 @@ def test_all_windows_of_a_capture_come_back(tmp_path: Path) -> None:
     assert again.notices == ()
 
 
-def test_saving_again_replaces_and_other_runs_stay(tmp_path: Path) -> None:
-    other = run(tmp_path / "new", "a")
-    (other / "h.xplane.pb").write_bytes(xspace("another run"))
-    prof = captured(run(tmp_path / "old", "a"))
-    for _ in range(2):
-        prof.save(tmp_path / "new")
-    assert files(tmp_path / "new") == {SAVED, *(f"plugins/profile/{name}/h.xplane.pb" for name in ("a", "a_2"))}
-    assert tfprof.load(tmp_path / "new").events["name"].tolist() == ["a"]
-    assert tfprof.load(other).events["name"].tolist() == ["another run"]
-
-
 def test_a_profile_can_be_saved_where_it_was_loaded_from(tmp_path: Path) -> None:
     prof = tfprof.load(run(tmp_path, "a"))
     prof.save(tmp_path)
@@ -206,22 +195,17 @@ def test_what_cannot_be_written_or_read_is_named(tmp_path: Path) -> None:
         prof.save(tmp_path / "new")
 
 
-def test_another_run_of_equal_name_and_size_stays(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "content"), [("h.xplane.pb", xspace("a")), ("h.xplane.pb.gz", gzip.compress(xspace("x")))]
+)
+def test_another_run_of_equal_name_stays(name: str, content: bytes, tmp_path: Path) -> None:
     other = run(tmp_path / "new", "a")
     (other / "h.xplane.pb").write_bytes(xspace("b"))
-    tfprof.load(run(tmp_path / "old", "a")).save(tmp_path / "new")
-    assert tfprof.load(other).events["name"].tolist() == ["b"]
-    assert tfprof.load(tmp_path / "new").events["name"].tolist() == ["a"]
-
-
-def test_another_run_stays_when_a_compressed_one_of_its_name_is_saved(tmp_path: Path) -> None:
-    other = run(tmp_path / "new", "a")
-    (other / "h.xplane.pb").write_bytes(xspace("another run"))
     (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "h.xplane.pb.gz").write_bytes(gzip.compress(xspace("x")))
+    (tmp_path / "a" / name).write_bytes(content)
     for _ in range(2):
         tfprof.load(tmp_path / "a").save(tmp_path / "new")
-    assert tfprof.load(other).events["name"].tolist() == ["another run"]
+    assert tfprof.load(other).events["name"].tolist() == ["b"]
     assert files(tmp_path / "new") == {SAVED, *(f"plugins/profile/{name}/h.xplane.pb" for name in ("a", "a_2"))}
 
 

@@ -12,18 +12,25 @@ HOOK_STEPS = (2, 4, 6)
 
 
 def write_all(directory: Path) -> None:
-    """Write `hook/timeline-N.json`, `runs/run_N.pb`, `graph.pb` and `tfprof_log`, `profile/profile.context`, `tasks/run_5.*`."""
+    """Write `hook/timeline-N.json`, `runs/run_N.pb`, `graph.pb` and `tfprof_log`, `profile/profile.context`, `tasks/run_5.*`.
+
+    And `tfprof/`, see `write_tfprof`.
+    """
     import tensorflow as tf
+
+    from tests.unit.export.first_profiler_run import write_tfprof
 
     v1 = tf.compat.v1
     v1.disable_eager_execution()
-    for name in ("hook", "runs", "profile", "tasks"):
+    for name in ("hook", "runs", "profile", "tasks", "tfprof"):
         (directory / name).mkdir(parents=True)
     graph = tf.Graph()
     with graph.as_default():
         x, train = _network(v1)
         _train_with_hook(v1, x, train, directory / "hook")
         _run_with_metadata(v1, x, train, directory)
+    with tf.Graph().as_default():
+        write_tfprof(directory / "tfprof")
     _run_two_tasks(tf, directory / "tasks")
 
 

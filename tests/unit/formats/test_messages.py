@@ -130,21 +130,13 @@ def test_a_message_that_only_protobuf_can_read_is_told_and_spoils_no_other(odd: 
     assert (names[0], names[2], found[[0, 2]].tolist()) == (b"before", b"after", [1, 3])
 
 
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
-
-
 def _event(rng: random.Random) -> bytes:
     stats = b"".join(b"\x22\x04\x08" + bytes([rng.randrange(128)]) + b"\x20\x10" for _ in range(rng.randrange(30)))
-    return b"\x08" + _varint(rng.randrange(1, 500)) + b"\x10" + _varint(rng.randrange(2**40)) + stats
+    return b"\x08" + varint(rng.randrange(1, 500)) + b"\x10" + varint(rng.randrange(2**40)) + stats
 
 
 def _framed(events: list[bytes]) -> bytes:
-    return b"".join(b"\x22" + _varint(len(event)) + event for event in events)
+    return b"".join(tagged(4, event) for event in events)
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +180,7 @@ def test_events_of_many_names_are_followed_at_many_places_too(low: int, monkeypa
     ends = xspace_events._ends
     monkeypatch.setattr(xspace_events, "_ends", lambda octets, at: rounds.append(len(at)) or ends(octets, at))
     stats = b"\x22\x04\x08\x05\x20\x10" * 10
-    events = [b"\x08" + _varint(low + k % low) + b"\x10" + _varint(k << 20) + stats for k in range(20_000)]
+    events = [b"\x08" + varint(low + k % low) + b"\x10" + varint(k << 20) + stats for k in range(20_000)]
     found = follow_events(_framed(events), 0)
     assert found is not None
     assert len(found[0]) == len(events)

@@ -265,22 +265,6 @@ def test_details_are_read_as_they_were_written() -> None:
         assert getattr(one, name).to_dict("list") == detailed_document()[name]
 
 
-def test_types_of_ops_are_unknown_in_a_sidecar_of_before() -> None:
-    details = {key: values for key, values in detailed_document()["details"].items() if key != "dtype"}
-    assert parsed_details(details=details).details["dtype"].tolist() == ["", ""]
-
-
-@pytest.mark.parametrize("name", NEW)
-def test_a_sidecar_of_before_has_none_and_the_rest(name: str) -> None:
-    old = detailed_document()
-    del old[name]
-    one = parse_source_map(gzip.compress(json.dumps(old).encode()))
-    assert getattr(one, name).empty
-    assert list(getattr(one, name).columns) == list(SOURCE_TABLES[name])
-    assert one.ops["op"].tolist() == ["r", "m"]
-    assert one.warnings == ()
-
-
 @pytest.mark.parametrize(
     ("name", "column", "values"),
     [

@@ -102,12 +102,9 @@ def test_names_that_are_not_utf_8_are_data() -> None:
     assert graph.ops["name"].tolist() == ["a\\xff"]
 
 
-def test_no_bytes_are_an_empty_profile() -> None:
+def test_an_empty_or_cut_profile_says_where_it_ends() -> None:
     with pytest.raises(EmptyTraceError, match=r"run/profile\.context is empty \(0 bytes\)"):
         read_profile_proto(b"", source="run/profile.context")
-
-
-def test_a_cut_profile_says_where_it_ends() -> None:
     whole = profile(node("a", tagged(10, frame(10))), node("b"))
     with pytest.raises(TraceError, match=r"^p\.context: Not a tfprof ProfileProto.*: byte 20 of 20: .*truncated"):
         read_profile_proto(whole[:20], source="p.context")
@@ -202,6 +199,7 @@ def test_clocks_may_count_from_anywhere() -> None:
     assert [event[:3] for event in found] == [("a:Mul", 0, 2), ("b:Mul", 3, 2)]
     since_1970 = trace_of(graph_of(("a", 0, 2e15, 2)))
     assert since_1970.origin_ns == 2 * 10**18
+    assert trace_of(graph_of(("a", 0, 1, 0))).duration_ps.tolist() == [0, 0], "of an op without time and of its step"
 
 
 def test_no_start_beside_those_since_1970_is_left_out() -> None:
@@ -210,29 +208,17 @@ def test_no_start_beside_those_since_1970_is_left_out() -> None:
     assert "1 executions without a start" in trace.warnings[0]
 
 
-def test_what_took_no_time_lasts_none() -> None:
-    trace = trace_of(graph_of(("a", 0, 1, 0)))
-    assert trace.duration_ps.tolist() == [0, 0]  # of the op and of its step
-
-
 def test_nothing_is_known_of_tensor_cores_where_no_label_tells_the_kernel() -> None:
     graph = graph_of(("a", 0, 1, 2), device=STREAM)
     profile = Profile(lambda: Opened(trace_of(graph), (), op_graph=graph), title="drawn")
     assert len(profile.ops) and np.isnan(profile.ops["tensor_core_ratio"]).all()
 
 
-FLOAT_OPS = [(30, 30), (2**62, MOST_FLOAT_OPS), (-1, 0)]
-
-
-@pytest.mark.parametrize(("written", "expected"), FLOAT_OPS)
-def test_float_operations_of_a_log_leave_room_for_sums(written: int, expected: int) -> None:
+@pytest.mark.parametrize(("written", "expected"), [(30, 30), (2**62, MOST_FLOAT_OPS), (-1, 0)])
+def test_float_operations_of_a_log_or_a_profile_leave_room_for_sums(written: int, expected: int) -> None:
     log = step_message("OpLog")()
     log.log_entries.add(name=b"a", float_ops=written)
     assert read_op_log(log.SerializeToString()).float_ops.get("a", 0) == expected
-
-
-@pytest.mark.parametrize(("written", "expected"), FLOAT_OPS)
-def test_float_operations_of_a_profile_leave_room_for_sums(written: int, expected: int) -> None:
     graph = read_profile_proto(profile(node("a", number(8, written % 2**64))))
     assert graph.ops["float_ops"].tolist() == [expected]
 
@@ -288,7 +274,6 @@ def name_of(prof: Profile, event: int) -> str:
     return prof.trace.strings[prof.trace.name_id[event]]
 
 
-@pytest.mark.tensorflow
 def test_every_op_is_there_with_its_time(one: Loaded) -> None:
     events, prof = one
     theirs = Counter((e["args"]["name"], e["args"]["op"], e["dur"]) for e in events if e["ph"] == "X")
@@ -300,7 +285,6 @@ def test_every_op_is_there_with_its_time(one: Loaded) -> None:
     assert ours == theirs
 
 
-@pytest.mark.tensorflow
 def test_every_tensor_is_a_span_with_its_shape_and_bytes(one: Loaded) -> None:
     events, prof = one
     trace = prof.trace
@@ -317,7 +301,6 @@ def test_every_tensor_is_a_span_with_its_shape_and_bytes(one: Loaded) -> None:
     assert stats["split:1"]["shape"] == "[16, 24]"
 
 
-@pytest.mark.tensorflow
 def test_every_value_of_an_allocator_is_a_counter_in_bytes(one: Loaded) -> None:
     events, prof = one
     theirs = [e["args"]["cpu"] for e in events if e["ph"] == "C" and "cpu" in e["args"]]
@@ -330,7 +313,6 @@ def test_every_value_of_an_allocator_is_a_counter_in_bytes(one: Loaded) -> None:
     assert prof.memory.summary.set_index("allocator")["peak_bytes"]["cpu"] == max(theirs)
 
 
-@pytest.mark.tensorflow
 def test_every_arrow_is_a_flow_and_so_is_every_other_input(one: Loaded) -> None:
     events, prof = one
     trace, flows = prof.trace, compute_flows(prof.trace)
@@ -348,7 +330,6 @@ def test_every_arrow_is_a_flow_and_so_is_every_other_input(one: Loaded) -> None:
     assert arrows <= {source for source, _ in found}
 
 
-@pytest.mark.tensorflow
 def test_several_files_are_the_steps_of_one_trace_in_order(hook: Path, tmp_path: Path) -> None:
     for path in (hook, f"{hook}/timeline-*.json"):
         prof = tfprof.load(path)
@@ -361,7 +342,6 @@ def test_several_files_are_the_steps_of_one_trace_in_order(hook: Path, tmp_path:
     assert len(tfprof.load(tmp_path).steps) == len(HOOK_STEPS)
 
 
-@pytest.mark.tensorflow
 def test_inputs_of_ops_make_a_graph_with_bytes_and_times_by_step(hook: Path) -> None:
     prof = tfprof.load(hook)
     tree = prof.tree("scope")
@@ -376,7 +356,6 @@ def test_inputs_of_ops_make_a_graph_with_bytes_and_times_by_step(hook: Path) -> 
     assert len(prof.tree("graph")) > 10
 
 
-@pytest.mark.tensorflow
 def test_a_timeline_beside_other_spans_is_read_as_any_chrome_trace(hook: Path, tmp_path: Path) -> None:
     events = written(hook / "timeline-2.json")
     events.append({"ph": "X", "cat": "python", "name": "mine", "pid": 99, "tid": 1, "ts": events[-1]["ts"], "dur": 7})
@@ -384,18 +363,6 @@ def test_a_timeline_beside_other_spans_is_read_as_any_chrome_trace(hook: Path, t
     assert "mine" in set(tfprof.load(tmp_path / "timeline-2.json").events["name"])
 
 
-@pytest.mark.tensorflow
-def test_a_profile_of_timelines_is_saved_and_loaded_again(hook: Path, tmp_path: Path) -> None:
-    prof = tfprof.load(hook)
-    with pytest.warns(UserWarning, match="TensorBoard does not"):
-        prof.save(tmp_path / "saved")
-    again = tfprof.load(tmp_path / "saved")
-    assert again.steps.equals(prof.steps)
-    assert again.tree("scope").equals(prof.tree("scope"))
-    assert again.trace.n_events == prof.trace.n_events
-
-
-@pytest.mark.tensorflow
 def test_a_profile_of_timelines_goes_through_a_chrome_trace(hook: Path, tmp_path: Path) -> None:
     prof = tfprof.load(hook)
     prof.to_chrome_trace(tmp_path / "x.json")
@@ -440,7 +407,6 @@ TABLES = {
 }
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("table", TABLES)
 def test_the_graph_is_the_one_that_tfprof_makes_of_the_same_runs(first_profiler: Path, table: str) -> None:
     _, graph = read(first_profiler)
@@ -449,7 +415,6 @@ def test_the_graph_is_the_one_that_tfprof_makes_of_the_same_runs(first_profiler:
     assert named(graph, table, TABLES[table]) == named(oracle, table, TABLES[table])
 
 
-@pytest.mark.tensorflow
 def test_call_stacks_end_at_the_same_lines_as_tfprof_s(first_profiler: Path) -> None:
     graphs = [
         read(first_profiler)[1],
@@ -466,7 +431,6 @@ def test_call_stacks_end_at_the_same_lines_as_tfprof_s(first_profiler: Path) -> 
     assert first
 
 
-@pytest.mark.tensorflow
 def test_steps_ops_memory_and_arrows_are_those_of_the_runs(first_profiler: Path) -> None:
     trace, graph = read(first_profiler)
     prof = Profile(lambda: Opened(trace, (), op_graph=graph), title="runs")
@@ -484,15 +448,9 @@ def test_steps_ops_memory_and_arrows_are_those_of_the_runs(first_profiler: Path)
     edges = {(names[a], names[b]) for a, b in zip(flows.from_event.tolist(), flows.to_event.tolist(), strict=True)}
     assert ("split", "layer/MatMul") in edges
     assert ("layer/MatMul", "layer/Relu") in edges
+    assert not trace.depth.any(), "executions of one thread never lie inside each other"
 
 
-@pytest.mark.tensorflow
-def test_executions_of_one_thread_never_lie_inside_each_other(first_profiler: Path) -> None:
-    trace, _ = read(first_profiler)
-    assert not trace.depth.any()
-
-
-@pytest.mark.tensorflow
 def test_without_a_graph_labels_tell_types_and_inputs(first_profiler: Path) -> None:
     _, graph = read(first_profiler, with_graph=False)
     types = dict(zip(graph.ops["name"], graph.ops["type"], strict=True))
@@ -501,14 +459,12 @@ def test_without_a_graph_labels_tell_types_and_inputs(first_profiler: Path) -> N
     assert ("layer/MatMul", 0, "split", 1) in rows
 
 
-@pytest.mark.tensorflow
 def test_bare_step_stats_are_the_same_trace(first_profiler: Path) -> None:
     tasks = first_profiler / "tasks"
     whole, bare = (read_run_metadata({5: (tasks / f"run_5.{end}").read_bytes()})[1].times for end in ("pb", "stats"))
     pd.testing.assert_frame_equal(whole, bare)
 
 
-@pytest.mark.tensorflow
 def test_a_run_without_stats_says_how_to_get_some() -> None:
     with pytest.raises(EmptyTraceError, match="FULL_TRACE"):
         read_run_metadata({0: b"\x12\x00"})

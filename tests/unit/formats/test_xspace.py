@@ -121,18 +121,13 @@ def test_without_a_noted_session_it_is_the_extent_of_the_events() -> None:
     assert (read.sessions[0].start_ps, read.sessions[0].stop_ps) == (3 * 10**6, 12 * 10**6)
 
 
-def test_absolute_timestamps_count_from_the_noted_start() -> None:
+def test_absolute_timestamps_count_from_the_noted_start_also_those_just_before_it() -> None:
     lines = (
         line("abs", event("a", 1, 1), timestamp_ns=EPOCH_NS + 2000),
         line("rel", event("b", 1, 1), timestamp_ns=5000),
+        line("before", event("c", 9, 1), timestamp_ns=EPOCH_NS - 5000),
     )
-    assert rows(trace(session(), plane("/host:CPU", *lines))) == [("a", 3, 1), ("b", 6, 1)]
-
-
-def test_an_absolute_timestamp_just_before_the_noted_start_is_not_taken_for_a_relative_one() -> None:
-    assert rows(trace(session(), plane("/host:CPU", line("x", event("a", 9, 1), timestamp_ns=EPOCH_NS - 5000)))) == [
-        ("a", 4, 1)
-    ]
+    assert rows(trace(session(), plane("/host:CPU", *lines))) == [("a", 3, 1), ("b", 6, 1), ("c", 4, 1)]
 
 
 def test_absolute_timestamps_without_a_session_count_from_the_earliest() -> None:
@@ -150,13 +145,10 @@ def test_times_beyond_two_weeks_are_cut_and_reported() -> None:
     read = cpu(event("far", 5e12, 1), event("negative", 0, -5), event("fine", 0, 1))
     assert read.duration_ps.min() == 0
     assert (read.end_ps > 0).sum() == 2
-    assert any(warning.startswith("2 times ") for warning in read.warnings)
     assert read.nesting.self_ps.min() >= 0
-
-
-def test_a_line_that_starts_beyond_two_weeks_is_cut_and_reported() -> None:
-    read = trace(session(), plane("/host:CPU", line("x", event("a", 0, 1), event("b", 0, 1), timestamp_ns=2**63 - 1)))
-    assert any(warning.startswith("2 times ") for warning in read.warnings)
+    late = line("x", event("a", 0, 1), event("b", 0, 1), timestamp_ns=2**63 - 1)
+    for one in (read, trace(session(), plane("/host:CPU", late))):
+        assert any(warning.startswith("2 times ") for warning in one.warnings)
 
 
 def test_errors_and_warnings_of_the_profiler_are_kept() -> None:
@@ -379,18 +371,37 @@ def test_every_truncation_is_refused_or_a_smaller_trace() -> None:
         assert len(read.planes) == 1  # cut between the two planes
 
 
-def test_damage_inside_a_plane_is_named() -> None:
-    broken_line = tagged(3, number(1, 1) + b"\x07\x01")
-    with pytest.raises(
-        TraceError, match=r"byte \d+ of \d+: 0x07 is not the start of a protobuf field in line 0 of plane 1"
-    ):
-        read_xspace(tagged(1, tagged(2, b"fine")) + tagged(1, tagged(2, b"/host:CPU") + broken_line))
+CPU = tagged(2, b"/host:CPU")
+FINE = tagged(1, tagged(2, b"fine"))
 
 
-def test_a_broken_event_names_its_plane() -> None:
-    broken = tagged(3, number(1, 1) + tagged(4, number(1, 1)) + tagged(4, b"\x12\x05"))
-    with pytest.raises(TraceError, match=r"plane '/host:CPU'.*Event 1 \(2 bytes: 12 05\) is not an XEvent"):
-        read_xspace(tagged(1, tagged(2, b"/host:CPU") + broken))
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (
+            FINE + tagged(1, CPU + tagged(3, number(1, 1) + b"\x07\x01")),
+            r"byte \d+ of \d+: 0x07 is not the start of a protobuf field in line 0 of plane 1",
+        ),
+        (
+            tagged(1, CPU + tagged(3, number(1, 1) + tagged(4, number(1, 1)) + tagged(4, b"\x12\x05"))),
+            r"plane '/host:CPU'.*Event 1 \(2 bytes: 12 05\) is not an XEvent",
+        ),
+        (
+            tagged(1, CPU + tagged(4, b"\x08\x01") + tagged(4, b"\x08\x01\x12\x05")),
+            r"EventMetadataEntry 1 \(4 bytes: 08 01 12 05\) is not an XEventMetadataEntry",
+        ),
+        (
+            tagged(1, CPU + tagged(6, number(1, 1) + number(4, 7)) + tagged(6, b"\x2a\x05")),
+            r"Stat 1 \(2 bytes: 2a 05\) is not an XStat",
+        ),
+        (b"\x1f\x8b\x08" + bytes(20), "compressed by gzip: give the path"),
+        (space(plane("p", line("t", event("e", 0, 1, z=Gz(raw=b"abc"))))), "compressed string of 3 bytes is not gzip"),
+    ],
+    ids=["a line", "an event", "metadata", "a stat of a plane", "a whole file", "a text"],
+)
+def test_what_is_broken_is_named_with_its_place(content: bytes, told: str) -> None:
+    with pytest.raises(TraceError, match=told):
+        read_xspace(content)
 
 
 @pytest.mark.parametrize(
@@ -400,30 +411,6 @@ def test_a_broken_event_names_its_plane() -> None:
 def test_foreign_bytes_are_refused(content: bytes) -> None:
     with pytest.raises(TraceError, match="Not a"):
         read_xspace(content)
-
-
-def test_metadata_that_is_broken_is_named() -> None:
-    plane = tagged(2, b"/host:CPU") + tagged(4, bytes.fromhex("0801")) + tagged(4, bytes.fromhex("08011205"))
-    with pytest.raises(
-        TraceError, match=r"EventMetadataEntry 1 \(4 bytes: 08 01 12 05\) is not an XEventMetadataEntry"
-    ):
-        read_xspace(tagged(1, plane))
-
-
-def test_a_broken_stat_of_a_plane_is_named() -> None:
-    stats = tagged(6, number(1, 1) + number(4, 7)) + tagged(6, bytes.fromhex("2a05"))
-    with pytest.raises(TraceError, match=r"Stat 1 \(2 bytes: 2a 05\) is not an XStat"):
-        read_xspace(tagged(1, tagged(2, b"/host:CPU") + stats))
-
-
-def test_gzip_says_how_to_open_it() -> None:
-    with pytest.raises(TraceError, match="compressed by gzip: give the path"):
-        read_xspace(b"\x1f\x8b\x08" + bytes(20))
-
-
-def test_a_compressed_string_that_is_not_gzip_is_refused() -> None:
-    with pytest.raises(TraceError, match="compressed string of 3 bytes is not gzip"):
-        cpu(event("e", 0, 1, z=Gz(raw=b"abc")))
 
 
 def test_a_decompression_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,13 +161,6 @@ def test_a_reduced_profile_says_so(run: Path, reduced: tfprof.Profile) -> None:
     assert repr(prof).startswith("<Profile ")
 
 
-@pytest.mark.parametrize("member", ["attribution", "roofline", "program_memory", "hlo_graph"])
-def test_what_needs_single_executions_says_which_profile_has_it(member: str, reduced: tfprof.Profile) -> None:
-    with pytest.raises(tfprof.TfProfError, match=r"open one of its hosts in full, prof\.host\(name\)"):
-        found = getattr(reduced, member)
-        found("fusion")
-
-
 def test_a_reduced_profile_is_saved_with_the_files_of_all_hosts(reduced: tfprof.Profile, tmp_path: Path) -> None:
     again = tfprof.load(reduced.save(tmp_path / "saved"))
     assert not again.has_events
@@ -253,30 +246,20 @@ def assert_one_is_missing(prof: tfprof.Profile) -> None:
     assert NOTICE in prof.text()
 
 
-def test_a_capture_says_which_workers_sent_no_trace(captured: tfprof.Profile) -> None:
+def test_however_a_capture_is_kept_it_says_which_workers_sent_no_trace(
+    captured: tfprof.Profile, tmp_path: Path
+) -> None:
     assert captured.notices == (NOTICE,)
-    assert_one_is_missing(captured)
-    assert_one_is_missing(captured.aligned())
-
-
-def test_a_saved_capture_still_says_it(captured: tfprof.Profile, tmp_path: Path) -> None:
-    again = tfprof.load(captured.save(tmp_path / "saved"))
-    assert_one_is_missing(again)
-    assert_one_is_missing(again.aligned())
-    assert_one_is_missing(tfprof.load(again.save(tmp_path / "saved again")))
-
-
-def test_a_saved_capture_that_is_reduced_still_says_it(captured: tfprof.Profile, tmp_path: Path) -> None:
     saved = captured.save(tmp_path / "saved")
+    again = tfprof.load(saved)
     with ThreadPoolExecutor(1) as threads:
         reduced = tfprof.load(saved, executor=threads)
     assert not reduced.has_events
-    assert_one_is_missing(reduced)
-    assert_one_is_missing(reduced.aligned())
-
-
-def test_a_chrome_trace_of_a_capture_still_says_it(captured: tfprof.Profile, tmp_path: Path) -> None:
-    assert_one_is_missing(tfprof.load(captured.to_chrome_trace(tmp_path / "trace.json.gz")))
+    chrome = tfprof.load(captured.to_chrome_trace(tmp_path / "trace.json.gz"))
+    for prof in (captured, again, tfprof.load(again.save(tmp_path / "saved again")), reduced, chrome):
+        assert_one_is_missing(prof)
+    for prof in (captured, again, reduced):
+        assert_one_is_missing(prof.aligned())
 
 
 def test_a_host_of_such_a_capture_is_alone(captured: tfprof.Profile, tmp_path: Path) -> None:
@@ -314,6 +297,7 @@ def test_a_file_of_another_month_is_left_out_of_a_whole_profile_as_of_a_reduced_
 
 def test_a_saved_profile_keeps_the_file_of_another_month_and_says_it_again(tmp_path: Path) -> None:
     prof = tfprof.load(Cluster(3, clock_us={2: 30 * DAY_US}).draw(tmp_path / "run"))
+    assert prof.notices[0] == prof.trace.warnings[0] == left_out_notice(prof), "before all others"
     again = tfprof.load(prof.save(tmp_path / "saved"))
     assert left_out_notice(again) == left_out_notice(prof)
     assert again.run.n_missing_hosts == 1
@@ -341,11 +325,6 @@ def test_of_runs_of_two_months_that_a_pattern_matches_the_larger_is_shown(tmp_pa
     assert set(prof.steps["host"]) == {host_name(number) for number in range(3)}
     again = tfprof.load(prof.save(tmp_path / "saved"))
     assert again.run.n_missing_hosts == prof.run.n_missing_hosts == 2
-
-
-def test_a_notice_of_files_left_out_comes_before_all_warnings_of_the_traces(tmp_path: Path) -> None:
-    prof = tfprof.load(Cluster(3, clock_us={2: 30 * DAY_US}).draw(tmp_path))
-    assert prof.notices[0] == prof.trace.warnings[0] == left_out_notice(prof)
 
 
 def test_hosts_that_cannot_be_read_are_left_out_and_named(damaged: Path, reduced_damaged: tfprof.Profile) -> None:

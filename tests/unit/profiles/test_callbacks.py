@@ -16,7 +16,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.unit.analysis.steps.test_steps import unmarked
 from tests.unit.capture.experiments.programs import run_program
-from tests.unit.capture.scenario import run_scenario
+from tests.unit.capture.scenario import Scenario
 from tfprof_widgets import profile_views
 from tfprof_widgets.analysis import compute_steps
 from tfprof_widgets.capture import experiments as advised
@@ -27,8 +27,8 @@ CLASSES = (tfprof.ProfileCallback, tfprof.WatchCallback, tfprof.ProfilerHook)
 
 
 @pytest.fixture(scope="module")
-def run() -> dict[str, Any]:
-    return run_scenario("""
+def run(scenario: Scenario) -> dict[str, Any]:
+    return scenario("""
         import copy
         import tfprof_widgets as tfprof
 
@@ -60,7 +60,6 @@ def run() -> dict[str, Any]:
     """)
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize(
     ("name", "kind"), [("profile", "ProfileCallback"), ("watch", "WatchCallback"), ("hook", "ProfilerHook")]
 )
@@ -68,17 +67,14 @@ def test_an_object_is_one_of_its_class_and_of_its_late_base(run: dict[str, Any],
     assert run[name] == [True, True, kind, True]
 
 
-@pytest.mark.tensorflow
 def test_a_class_of_the_users_own_can_be_derived(run: dict[str, Any]) -> None:
     assert run["mine"] == [True, True, "hello", True, ["train 1", "train 2"]]
 
 
-@pytest.mark.tensorflow
 def test_a_copy_captures_as_the_callback_does(run: dict[str, Any]) -> None:
     assert run["copies"] == [[True, ["train 4"]]] * 2
 
 
-@pytest.mark.tensorflow
 def test_an_option_that_means_nothing_is_refused_when_the_callback_is_made(run: dict[str, Any]) -> None:
     assert run["own"][0] == "ValueError"
 
@@ -177,13 +173,12 @@ PROGRAM = """
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def trained(scenario: Scenario, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     logdir = str(tmp_path_factory.mktemp("marked"))
     # Data that takes 40 ms to come sets the pace: both programs then take the same time on any machine.
-    return run_scenario(PROGRAM.replace("LOGDIR", repr(logdir)))
+    return scenario(PROGRAM.replace("LOGDIR", repr(logdir)))
 
 
-@pytest.mark.tensorflow
 def test_a_first_step_that_ends_its_window_by_tracing_is_in_no_average(trained: dict[str, Any]) -> None:
     told = trained["slow_first"]
     assert told["sessions"] == [0, *[1] * 19]
@@ -193,7 +188,6 @@ def test_a_first_step_that_ends_its_window_by_tracing_is_in_no_average(trained: 
     assert max(told["gains"], default=0.0) < 0.05
 
 
-@pytest.mark.tensorflow
 def test_a_function_that_is_traced_again_and_again_is_in_no_average_but_in_verdict_and_advice(
     trained: dict[str, Any],
 ) -> None:
@@ -206,7 +200,6 @@ def test_a_function_that_is_traced_again_and_again_is_in_no_average_but_in_verdi
     assert gain > 0.5
 
 
-@pytest.mark.tensorflow
 def test_each_batch_of_a_fit_is_a_marked_step(trained: dict[str, Any]) -> None:
     for fit in trained["fit"]:
         assert fit["names"] == [f"train {i}" for i in range(40)]
@@ -214,7 +207,6 @@ def test_each_batch_of_a_fit_is_a_marked_step(trained: dict[str, Any]) -> None:
         assert fit["notices"] == []
 
 
-@pytest.mark.tensorflow
 def test_the_same_loop_written_by_hand_has_as_many_inferred_steps_of_the_same_time(
     trained: dict[str, Any],
 ) -> None:
@@ -226,7 +218,6 @@ def test_the_same_loop_written_by_hand_has_as_many_inferred_steps_of_the_same_ti
     assert inferred_ms == pytest.approx(marked_ms, rel=0.05)
 
 
-@pytest.mark.tensorflow
 def test_unpaced_steps_lose_no_time_when_their_markers_are_taken_away(trained: dict[str, Any]) -> None:
     """Two runs of a step of a millisecond differ by more than 5 % by themselves, so both readings are of one run."""
     prof = tfprof.load(Path(trained["marked"]))

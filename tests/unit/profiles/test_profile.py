@@ -9,20 +9,19 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import get_type_hints
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
 from tests.builders import Event, event, line, plane, space
-from tests.cluster import BARE, FULL, Cluster, write_two_hosts
+from tests.cluster import Cluster, write_two_hosts
 from tests.unit.test_contract import VIEWS
 from tfprof_widgets.analysis import MOST, options
 from tfprof_widgets.errors import TfProfError
@@ -229,24 +228,17 @@ def test_what_the_profiler_warns_of_is_told_in_every_view(tmp_path: Path) -> Non
     assert '"lost"' in prof.dashboard().options
 
 
-def test_what_a_lost_source_map_lacks_is_not_told(tmp_path: Path) -> None:
-    data = space(plane("/host:CPU", line("main", event("x", 0, 1))))
-    (tmp_path / "host.xplane.pb").write_bytes(data)
-    opened = open_traces(tmp_path)
-    cut = "2 of 36 source files are shown in part: at most 256 KiB of each, 4 MiB in all."
-    saved = SavedProfile(title="saved", notices=(cut, "It was cut short."))
-    assert tfprof.Profile(lambda: replace(opened, saved=saved)).notices == ("It was cut short.",)
-
-
-def test_what_the_capture_told_already_is_not_told_again(tmp_path: Path) -> None:
+def test_of_notices_of_a_capture_those_of_a_lost_source_map_and_those_told_already_are_left_out(tmp_path: Path) -> None:
     data = space(plane("/host:CPU", line("main", event("x", 0, 1))), warnings=["Lost.", "Cut.", "Torn."])
     (tmp_path / "host.xplane.pb").write_bytes(data)
     opened = open_traces(tmp_path)
     assert tfprof.Profile(lambda: opened, notices=("Lost. Cut.",)).notices == ("Lost. Cut.", "Torn.")
-
-
-def test_a_profile_without_data_can_still_be_asked_for_its_notices() -> None:
-    assert tfprof.Profile(notices=("n",)).notices == ("n",)
+    cut = "2 of 36 source files are shown in part: at most 256 KiB of each, 4 MiB in all."
+    saved = SavedProfile(title="saved", notices=(cut, "It was cut short."))
+    told = tfprof.Profile(lambda: replace(opened, saved=saved)).notices
+    assert cut not in told
+    assert "It was cut short." in told
+    assert tfprof.Profile(notices=("n",)).notices == ("n",), "also of one without data"
 
 
 def test_the_title_of_a_file_is_its_directory_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,17 +294,9 @@ def test_bars_are_in_proportion_and_a_line_beyond_the_room_is_cut() -> None:
     lines = re.findall(r"margin-left:([\d.]+)%;width:([\d.]+)%", drawn)
     assert [float(bar) for bar in bars] == [50, 100]
     assert [tuple(map(float, line)) for line in lines] == [(40, 60), (80, 0)]
-
-
-def test_nothing_is_drawn_in_a_style_that_an_untrusted_notebook_loses() -> None:
-    drawn = bar_table("All.", ("name", "x", "y"), ROWS, longest=100, notices=())
-    assert not re.search("position|currentColor|var\\(", drawn)
-
-
-def test_a_single_cell_takes_the_place_of_the_bar() -> None:
-    drawn = bar_table("All.", ("name", "x", "y"), ROWS, longest=100, notices=())
-    assert '<td colspan="3">gone</td></tr>' in drawn
+    assert '<td colspan="3">gone</td></tr>' in drawn, "in place of the bar"
     assert drawn.count("aria-hidden") == 2
+    assert not re.search("position|currentColor|var\\(", drawn), "what an untrusted notebook loses"
 
 
 def test_texts_stay_texts() -> None:
@@ -425,53 +409,23 @@ def test_what_was_cut_is_told_however_many_warnings_the_traces_have(run: Path, m
     assert any("outlines" in notice for notice in prof.notices)
 
 
-def test_tables_are_written_and_those_that_need_events_are_empty(
-    prof: tfprof.Profile, whole: tfprof.Profile, tmp_path: Path
-) -> None:
-    directory = prof.to_csv(tmp_path / "tables")
-    index = json.loads((directory / "index.json").read_text())["tables"]
+def test_tables_that_need_events_are_empty_files(prof: tfprof.Profile, tmp_path: Path) -> None:
+    index = json.loads((prof.to_csv(tmp_path / "tables") / "index.json").read_text())["tables"]
     assert index["memory_timeline"]["n_rows"] == 0
     assert index["memory_peak"]["n_rows"] > 0
-    ops = pd.read_csv(directory / "ops.csv")
-    assert ops["occurrences"].tolist() == whole.ops["occurrences"].tolist()
 
 
-def test_saving_keeps_the_files_whole(prof: tfprof.Profile, whole: tfprof.Profile, tmp_path: Path) -> None:
-    again = tfprof.load(prof.save(tmp_path / "saved"))
-    assert again.has_events
-    assert again.trace.n_events == whole.trace.n_events
-
-
-def test_a_chrome_trace_has_what_the_timeline_shows(prof: tfprof.Profile, tmp_path: Path) -> None:
+def test_a_chrome_trace_and_costs_have_what_there_is(prof: tfprof.Profile, tmp_path: Path) -> None:
     again = tfprof.load(prof.to_chrome_trace(tmp_path / "reduced.json"))
     assert again.trace.n_events == prof.trace.n_events
     assert any("Reduced profile" in text for text in again.notices)
-
-
-def test_costs_by_structure_have_the_time_of_the_whole_profile(
-    prof: tfprof.Profile, whole: tfprof.Profile, tmp_path: Path
-) -> None:
-    for view in ("scope", "op"):
-        mine, theirs = (one.tree(view) for one in (prof, whole))
-        assert mine["total_micros"].iloc[0] == pytest.approx(theirs["total_micros"].iloc[0], abs=2)
     assert prof.to_pprof(tmp_path / "costs.pb.gz", "scope").stat().st_size > 0
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
-        lambda selected: selected.ops,
-        lambda selected: selected.kernels,
-        lambda selected: selected.hlo_ops,
-        lambda selected: selected.layers,
-        lambda selected: selected.scopes,
-        lambda selected: selected.source_lines,
-    ],
-    ids=["ops", "kernels", "hlo_ops", "layers", "scopes", "source_lines"],
-)
-def test_a_range_of_time_needs_one_host(table: Callable[[object], pd.DataFrame], prof: tfprof.Profile) -> None:
+@pytest.mark.parametrize("table", ["ops", "kernels", "hlo_ops", "layers", "scopes", "source_lines"])
+def test_a_range_of_time_needs_one_host(table: str, prof: tfprof.Profile) -> None:
     with pytest.raises(TfProfError, match=r"a reduced profile has no single executions.*prof\.host\('worker-0'\)"):
-        table(prof.select(time_range=(0, 1_000_000)))
+        getattr(prof.select(time_range=(0, 1_000_000)), table)
 
 
 def test_steps_of_a_range_are_known(prof: tfprof.Profile, whole: tfprof.Profile) -> None:
@@ -484,20 +438,11 @@ def test_comparing_names_what_to_compare_instead(prof: tfprof.Profile, whole: tf
         tfprof.diff(whole, prof)
 
 
-def test_hosts_tell_where_their_files_are(prof: tfprof.Profile, run: Path) -> None:
-    assert sorted(prof.hosts["host"]) == sorted([FULL, BARE])
-    assert {Path(path).parent for path in prof.hosts["path"]} == {run}
-
-
 def test_aligned_clocks_make_a_reduced_profile_again(prof: tfprof.Profile) -> None:
     aligned = prof.aligned()
     assert not aligned.has_events
     assert len(aligned.steps) == len(prof.steps)
     assert "reduced, 2 hosts" in repr(aligned)
-
-
-def test_a_dashboard_opens(prof: tfprof.Profile) -> None:
-    assert prof.dashboard() is not None
 
 
 SAID = "On all 3 hosts (14 % of all step time); shown for worker0001, where it costs most."

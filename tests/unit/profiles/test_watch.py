@@ -149,25 +149,6 @@ def test_tracing_is_no_wait_for_data_in_a_fit_nor_in_a_loop() -> None:
     assert out["longest_wait_ms"] < 300
 
 
-def test_validation_is_told_apart_and_a_loop_of_the_users_own_is_training() -> None:
-    out = scenario("""
-        x, y = arrays(5)
-        trained = model()
-        with tfprof.watch(windows=False) as watch:
-            trained.fit(x, y, validation_data=(x, y), **FIT)
-            for batch in tfprof.trace_steps(range(4), name="mine"):
-                time.sleep(0.01)
-            with tfprof.step(9):
-                pass
-        out["kinds"] = watch.steps.kind.tolist()
-        out["mine"] = watch.steps.step_time_ms[watch.steps.kind == "other"].tolist()
-        out["waits"] = watch.steps.wait_ms[watch.steps.kind == "other"].notna().tolist()
-    """)
-    assert out["kinds"] == ["train"] * 5 + ["validation"] * 5 + ["other"] * 4 + ["train"]
-    assert min(out["mine"]) >= 10
-    assert out["waits"] == [True] * 4
-
-
 def test_windows_open_as_asked_and_their_profiles_have_steps_layers_and_lines() -> None:
     out = scenario("""
         from tfprof_widgets.capture import window_policy
@@ -246,23 +227,17 @@ def test_the_callback_watches_each_fit_that_it_is_passed_to() -> None:
         out["lengths"] = [len(watch.steps) for watch in callback.watches]
         out["last"] = len(callback.watch.steps)
         out["is_callback"] = isinstance(callback, keras.callbacks.Callback)
+        with tfprof.watch(windows=False) as watch:
+            out["profile"] = error_of(lambda: tfprof.profile().__enter__())
+            trained.fit(dataset(), steps_per_epoch=5, verbose=0)
+        out["beside"] = len(watch.steps)
     """)
+    assert (out["profile"][0], out["beside"]) == ("CaptureError", 5), "a profile within a watch"
     assert out["before"][0] == "CaptureError"
     assert "No watch yet" in out["before"][1]
     assert out["lengths"] == [20, 30]
     assert out["last"] == 30
     assert out["is_callback"]
-
-
-def test_a_profile_within_a_watch_is_refused_and_the_training_goes_on() -> None:
-    out = scenario("""
-        with tfprof.watch(windows=False) as watch:
-            out["error"] = error_of(lambda: tfprof.profile().__enter__())
-            model().fit(dataset(), steps_per_epoch=5, verbose=0)
-        out["n"] = len(watch.steps)
-    """)
-    assert out["error"][0] == "CaptureError"
-    assert out["n"] == 5
 
 
 def test_a_killed_process_leaves_its_steps_up_to_the_last_second_and_its_windows(tmp_path: Path) -> None:
@@ -339,7 +314,7 @@ def test_the_widget_has_the_state_of_the_moment_and_of_the_end() -> None:
     assert out["last"]["wait_ratio"] is None or 0 <= out["last"]["wait_ratio"] <= 1
 
 
-def test_ends_of_epochs_have_their_metrics_and_the_time_of_callbacks_and_validations_are_noted() -> None:
+def test_validations_loops_and_ends_of_epochs_are_told_apart_with_their_times() -> None:
     out = scenario("""
         x, y = arrays(5)
         class Saves(keras.callbacks.Callback):
@@ -347,15 +322,25 @@ def test_ends_of_epochs_have_their_metrics_and_the_time_of_callbacks_and_validat
                 time.sleep(0.2)
         with tfprof.watch(windows=False) as watch:
             model().fit(x, y, validation_data=(x, y), epochs=3, callbacks=[Saves()], **FIT)
+            for batch in tfprof.trace_steps(range(4), name="mine"):
+                time.sleep(0.01)
+            with tfprof.step(9):
+                pass
+        is_mine = watch.steps.kind == "other"
+        out["kinds"], out["mine"] = watch.steps.kind.tolist(), watch.steps.step_time_ms[is_mine].tolist()
+        out["waits"] = watch.steps.wait_ms[is_mine].notna().tolist()
         events = watch.log.events
         ends = [event for event in events if event["kind"] == "epoch_end"]
         out["ends"] = [[event["epoch"], event["seconds"], sorted(event["values"])] for event in ends]
         out["validations"] = [[event["step"], event["seconds"]] for event in events if event["kind"] == "validation"]
     """)
+    assert out["kinds"] == (["train"] * 5 + ["validation"] * 5) * 3 + ["other"] * 4 + ["train"]
+    assert min(out["mine"]) >= 10
+    assert out["waits"] == [True] * 4
     assert [epoch for epoch, *_ in out["ends"]] == [0, 1, 2]
     assert all(0.2 <= seconds < 2 for _, seconds, _ in out["ends"])
     assert out["ends"][0][2] == ["loss", "val_loss"]
-    assert [step for step, _ in out["validations"]] == [5, 10]
+    assert [step for step, _ in out["validations"]] == [5, 10, 15]
     assert all(seconds > 0 for _, seconds in out["validations"])
 
 

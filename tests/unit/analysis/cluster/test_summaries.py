@@ -411,7 +411,7 @@ def test_single_calls_of_a_pipeline_are_on_the_host(reduced: Analysis) -> None:
         reduced.input_pipeline.executions(7)
 
 
-@pytest.mark.parametrize("name", ["occurrences", "roofline", "program_memory"])
+@pytest.mark.parametrize("name", ["occurrences", "roofline", "program_memory", "attribution"])
 def test_what_needs_single_executions_says_where_they_are(name: str, both_of: Callable[[str], Both]) -> None:
     with pytest.raises(TfProfError, match=r"no single executions: open one of its hosts in full, prof\.host\(name\)"):
         getattr(both_of("stragglers").reduced, name)
