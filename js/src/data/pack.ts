@@ -13,6 +13,7 @@ interface Code {
   readonly of?: string;
   readonly first?: number;
   readonly scale?: number;
+  readonly over?: number;
 }
 
 /** A column whose bytes, low ones of all rows first, are `bytes`; `other` is the one that its code names. */
@@ -38,6 +39,7 @@ function decoded(
       values[i] = value;
     }
   }
+  if (code.over !== undefined) for (let i = 0; i < n; i++) values[i] /= code.over;
   return Constructor === Float64Array ? values : new (Constructor as Int32ArrayConstructor)(values);
 }
 
