@@ -80,7 +80,9 @@ def decoded(data: memoryview, code: dict[str, Any], n: int, dtype: str, columns:
     left *= code.get("scale", 1)
     of = columns[code["of"]].astype(np.int64) if "of" in code else np.zeros(n, np.int64)
     if code["base"] in ("plain", "less"):
-        return (left + of).astype(dtype)
-    left[:1] = code.get("first", 0)
-    left[1:] += of[:-1]
-    return np.cumsum(left).astype(dtype)
+        left += of
+    else:
+        left[:1] = code.get("first", 0)
+        left[1:] += of[:-1]
+        left = np.cumsum(left)
+    return (left / code["over"] if "over" in code else left).astype(dtype)

@@ -144,7 +144,8 @@ def coded_tables() -> dict[str, dict[str, tuple[np.ndarray, str]]]:
         "counted": {"position": (np.arange(10**6, 10**6 + 80), "u4"), "time_ps": (np.arange(80) * 1000 + 2**52, "f8")},
         "few": {"line": (few, "i4"), "is_free": (step % 2, "u1"), "n": (step + 65000, "u2")},
         "same": {"duration_ps": (length, "f8"), "self_ps": (length - few * 2**40, "f8")},
-        "fractions": {"value": (rng.integers(0, 2**30, 80) / 8 + 0.125, "f8"), "bits": (2**60 + length, "u8")},
+        "decimals": {"ratio": (few / 10, "f8"), "value": (np.cumsum(step) / 1000, "f8")},
+        "fractions": {"value": (rng.integers(0, 2**10, 80) / 2**12, "f8"), "bits": (2**60 + length, "u8")},
     }
 
 

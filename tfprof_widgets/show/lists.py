@@ -352,6 +352,8 @@ def structure_list(results: Analysis) -> list[dict[str, Any]]:
 def _packed_structure(shown: ShownStructure, *, is_stored: bool) -> dict[str, Any]:
     ops = shown.ops
     figures = {key: _numbers(ops[key]) for key in (*FIGURES, *COUNTS) if len(ops) and ops[key].to_numpy().any()}
+    if (ops["micros"] == ops["accelerator_micros"] + ops["cpu_micros"]).all():  # the browser adds them up
+        figures.pop("micros", None)
     types, devices, shapes = (coded(ops[key]) for key in ("type", "device", "shape"))
     files = coded(shown.frames["file"])
     return {
@@ -367,9 +369,13 @@ def _packed_structure(shown: ShownStructure, *, is_stored: bool) -> dict[str, An
             "files": files,
             **{key: shown.frames[key].tolist() for key in ("line", "function", "text", "parent")},
         },
-        "edges": {key: shown.edges[key].tolist() for key in ("source", "op", "n")},
+        "edges": {
+            "back": (shown.edges["op"] - shown.edges["source"]).tolist(),
+            "op": _differences(shown.edges["op"]),
+            "n": shown.edges["n"].tolist(),
+        },
         **fields_of(shown, "n_ops", "n_named", "n_edges", "n_steps"),
-        "of_framework_op": shown.of_framework_op.tolist(),
+        "of_framework_op": _differences(shown.of_framework_op),
         "is_stored": is_stored,
         "is_per_step": shown.is_per_step,
         "no_code": "" if len(shown.frames) > 1 else _NO_CODE[is_stored],
@@ -386,6 +392,11 @@ _NO_EDGES = (
     "no graph of the program was noted during the capture. It is noted where the profiled code builds its graphs:",
     "the file names ops and what they cost, not what feeds them. A graph beside it says more:",
 )
+
+
+def _differences(numbers: pd.Series | Int64) -> list[int]:
+    """Each number less the one before: those repeat, so that they take few bytes."""
+    return np.diff(numbers, prepend=0).tolist()  # type: ignore[no-any-return]
 
 
 def coded(texts: pd.Series | Sequence[str]) -> dict[str, Any]:

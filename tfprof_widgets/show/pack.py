@@ -7,7 +7,8 @@ The bases, for row `i` of a column `x` and another column `y`, which has none of
     plain   0                       less    y[i]
     delta   x[i - 1]                gap     x[i - 1] + y[i - 1]: with durations the end of what came before
 
-Other numbers keep their bits, the low bytes of all rows first where that helps: `bits`.
+Numbers of up to nine decimals travel as whole ones, and are divided by `over`. Others keep their bits, the low bytes of all
+rows first where that helps: `bits`.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ _PROBE_ROWS = 512
 """From the middle, to find the best base."""
 _LAST_EXACT = 2**53
 """The largest whole number up to which a browser knows each."""
+_OVER = 10**9
 _LAST = "start_ps"
 """Coded behind all others, so that the end of what came before can be its base."""
 
@@ -65,7 +67,9 @@ class TableCoder:
     def _code(self, name: str, values: Values) -> tuple[Code | None, Values]:
         whole = whole_numbers(values) if len(values) >= _FEWEST_ROWS else None
         if whole is None:
-            return _bits(values)
+            whole = _decimals(values)
+            found = None if whole is None else _coded(whole, self._best_base(whole, values.itemsize), self._known)
+            return _bits(values) if found is None else ({**found[0], "over": _OVER}, found[1])
         found = _coded(whole, self._best_base(whole, values.dtype.itemsize), self._known)
         if found is not None and values.dtype.kind == "f" and "of" not in found[0]:
             self._known[name] = whole
@@ -94,6 +98,18 @@ def whole_numbers(values: Values) -> Int64 | None:
         is_same = bool((whole.astype(np.float64).view(np.int64) == values.view(np.int64)).all())
         return whole if is_same and _are_exact(whole) else None
     return values.astype(np.int64) if values.dtype.kind in "iu" and values.dtype.itemsize < 8 else None
+
+
+def _decimals(values: Values) -> Int64 | None:
+    """Whole numbers that give each number to the last bit when they are divided; None else."""
+    if len(values) < _FEWEST_ROWS or values.dtype != np.float64:
+        return None
+    with np.errstate(over="ignore"):
+        left = np.rint(values * _OVER)
+    if not (np.abs(left) <= _LAST_EXACT).all():
+        return None
+    whole = left.astype(np.int64)
+    return whole if ((whole / _OVER).view(np.int64) == values.view(np.int64)).all() else None
 
 
 def _coded(whole: Int64, base: _Base, others: Mapping[str, Int64]) -> tuple[Code, Values] | None:
@@ -173,7 +189,7 @@ def _n_deflated(left: Int64) -> int:
 _DTYPES = {"f8": "<f8", "f4": "<f4", "i4": "<i4", "u4": "<u4", "u2": "<u2", "u1": "<u1", "u8": "<u8"}
 _LEVEL = 1
 """Of zlib: higher levels cost several times the time for a tenth of the bytes (see `packed_tightly`)."""
-_KEPT_LEVEL = 6
+_KEPT_LEVEL = 8
 
 
 Rows = slice | npt.NDArray[np.int64] | npt.NDArray[np.int32]

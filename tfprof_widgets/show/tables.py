@@ -274,6 +274,8 @@ def memory_table(results: Analysis, names: Names, rows: Rows) -> Table:
         key: names.numbers(getattr(snapshots, key)[rows]) for key in ("op", "region", "shape")
     }
     sizes = columns_of(snapshots, rows, **TIMELINE.by_dtype)
+    pieces, dtype = sizes["fragmentation_ratio"]
+    sizes["fragmentation_ratio"] = np.round(pieces, 6), dtype  # as TensorFlow tells it: whole millionths
     return Table(
         {
             **columns_of(snapshots, rows, i4="allocator:allocator_id session:session_id freed_at", u1="is_free"),

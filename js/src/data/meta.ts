@@ -372,14 +372,14 @@ export interface StructureMeta extends Readonly<Record<"types" | "devices" | "sh
     readonly text: readonly string[];
     readonly parent: readonly number[];
   };
-  /** `n` tensors go from one op to the other; 0 where it only waits. */
-  readonly edges: { readonly source: readonly number[]; readonly op: readonly number[]; readonly n: readonly number[] };
+  /** `n` tensors come to the op, given as the difference to that before, from one so far back; 0 where it only waits. */
+  readonly edges: Readonly<Record<"back" | "op" | "n", readonly number[]>>;
   /** Ops of the whole graph. */
   readonly n_ops: number;
   /** Of them those that are named, the first; further ones are sums of the others. */
   readonly n_named: number;
   readonly n_edges: number;
-  /** For each op of the trace its row of `names`; -1 for none. */
+  /** For each op of the trace its row of `names`, -1 for none, as the difference to that before. */
   readonly of_framework_op: readonly number[];
   readonly n_steps: number;
   /** Whether a file of TensorFlow's first profiler says it all, else a capture. */

@@ -13,6 +13,7 @@ interface Code {
   readonly of?: string;
   readonly first?: number;
   readonly scale?: number;
+  readonly over?: number;
 }
 
 /** A column whose bytes, low ones of all rows first, are `bytes`; `other` is the one that its code names. */
@@ -38,6 +39,7 @@ function decoded(
       values[i] = value;
     }
   }
+  if (code.over !== undefined) for (let i = 0; i < n; i++) values[i] /= code.over;
   return Constructor === Float64Array ? values : new (Constructor as Int32ArrayConstructor)(values);
 }
 
@@ -165,8 +167,10 @@ function columnOf(
   return decoded(Constructor, n, code, body.subarray(offset, end), other);
 }
 
-/** Base64 of any length to bytes (atob needs a binary string in between). */
+/** Base64 of any length to bytes, by the browser where it can: atob needs a binary string in between. */
 export function fromBase64(text: string): Uint8Array {
+  const made = (Uint8Array as { fromBase64?(text: string): Uint8Array }).fromBase64?.(text);
+  if (made) return made;
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);

@@ -59,18 +59,30 @@ export type TreeKind = "scope" | "op" | "code";
 export class Structure {
   readonly nOps: number;
   readonly figures: readonly Figure[];
+  readonly edges: Readonly<Record<"source" | "op" | "n", readonly number[]>>;
+  /** For each op of the trace which one it is, -1 for none. */
+  readonly ofFrameworkOp: readonly number[];
+  readonly #sent: StructureMeta["figures"];
   readonly #values = new Map<FigureKey, Float64Array>();
   readonly #trees = new Map<TreeKind, readonly [ScopeTree, ArrayLike<number>]>();
 
   constructor(readonly meta: StructureMeta) {
     this.nOps = meta.names.length;
-    this.figures = FIGURES.filter(({ key }) => meta.figures[key] !== undefined);
+    const { accelerator_micros: device, cpu_micros: host } = meta.figures;
+    // Time is sent where it is not that of both sides.
+    const both = (device ?? host) && meta.names.map((_, op) => (device?.[op] ?? 0) + (host?.[op] ?? 0));
+    this.#sent = both === undefined ? meta.figures : { micros: both, ...meta.figures };
+    const { back, op, n } = meta.edges;
+    const ends = summed(op);
+    this.edges = { source: ends.map((end, i) => end - back[i]), op: ends, n };
+    this.ofFrameworkOp = summed(meta.of_framework_op);
+    this.figures = FIGURES.filter(({ key }) => this.#sent[key] !== undefined);
   }
 
   values(key: FigureKey): Float64Array {
     let values = this.#values.get(key);
     if (values === undefined) {
-      values = Float64Array.from(this.meta.figures[key] ?? new Float64Array(this.nOps));
+      values = Float64Array.from(this.#sent[key] ?? new Float64Array(this.nOps));
       this.#values.set(key, values);
     }
     return values;
@@ -133,6 +145,14 @@ export class Structure {
     const entries = types.texts.map((name) => ({ name: name || "other ops", parent: 0 }));
     return [[{ name: "", parent: -1 }, ...entries], types.codes.map((code) => code + 1)];
   }
+}
+
+function summed(differences: readonly number[]): number[] {
+  let sum = 0;
+  return differences.map((one) => {
+    sum += one;
+    return sum;
+  });
 }
 
 function fileName(path: string): string {

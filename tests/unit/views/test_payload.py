@@ -122,6 +122,8 @@ def codes(table: Table) -> dict[str, str]:
 def test_each_column_gets_the_base_that_tells_most_of_it() -> None:
     expected = {"neighbours": "gap", "counted": "delta", "few": "plain", "same": "less", "fractions": "bits"}
     found = {name: codes(Table(columns)) for name, columns in coded_tables().items()}
+    decimals = found.pop("decimals")
+    assert set(decimals.values()) <= {"plain", "delta"}
     assert {name: set(one.values()) & {base} for name, base in expected.items() for one in [found[name]]} == {
         name: {base} for name, base in expected.items()
     }
@@ -143,7 +145,7 @@ def test_a_short_table_is_not_coded(n: int) -> None:
     assert set(codes(Table({"time_ps": (np.arange(n), "f8"), "ratio": (np.arange(n) / 3, "f8")})).values()) == {""}
 
 
-@pytest.mark.parametrize("values", [np.full(N, -0.0), np.full(N, np.nan), np.arange(N) + 0.5, np.full(N, 2.0**60)])
+@pytest.mark.parametrize("values", [np.full(N, -0.0), np.full(N, np.nan), np.arange(N) / 7, np.full(N, 2.0**60)])
 def test_numbers_that_no_browser_counts_keep_their_bits(values: np.ndarray) -> None:
     assert codes(Table({"x": (values, "f8")}))["x"] in ("", "bits")
 

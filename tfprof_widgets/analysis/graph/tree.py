@@ -541,7 +541,7 @@ def compute_shown_structure(graph: OpGraph, of_framework_op: np.ndarray, *, most
     pairs = n.rename("n").reset_index()
     shown = pairs.assign(source=number[pairs["source"].to_numpy(np.int64)], op=number[pairs["op"].to_numpy(np.int64)])
     shown = shown.loc[(shown["source"] >= 0) & (shown["op"] >= 0)].head(MOST_EDGES)
-    edges, n_edges = shown.astype("int64").reset_index(drop=True), len(pairs)
+    edges, n_edges = shown.astype("int64").sort_values(["op", "source"], ignore_index=True), len(pairs)
     return ShownStructure(
         ops=pd.concat([named, rest], ignore_index=True) if len(rest) else named,
         scopes=scopes,

@@ -515,7 +515,7 @@ export class GraphPane {
     const figures = model.figures();
     const isFirst = this.#open === null;
     this.#open ??= firstOpen(tree, figures.total, FIRST_BOXES);
-    this.#cut = cutGraph(tree, figures, structure.meta.edges, this.#open, { ...CUT_LIMITS, more: this.#more });
+    this.#cut = cutGraph(tree, figures, structure.edges, this.#open, { ...CUT_LIMITS, more: this.#more });
     this.#canvas.set(this.#cut.boxes, placeOpGraph(this.#cut));
     this.update();
     if (isFirst) this.#canvas.start(this.#hottest);

@@ -69,7 +69,7 @@ export class TreeModel {
     this.figure = structure.figures[0] ?? FIGURES[0];
     const { meta } = view.data;
     const ids: number[][] = Array.from({ length: structure.nOps }, () => []);
-    structure.meta.of_framework_op.forEach((op, id) => void ids[op]?.push(id));
+    structure.ofFrameworkOp.forEach((op, id) => void ids[op]?.push(id));
     this.#ids = ids;
     this.#links = ids.map((own, op) => {
       const names = own.map((id) => meta.names[meta.op_name[id]] ?? "").filter(Boolean);
