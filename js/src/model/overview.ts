@@ -8,13 +8,13 @@ import { capturedPs } from "./range";
 import { countedSteps, statisticsOf } from "./steps";
 import { formatBytes, formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "./text";
 
-export type Framework = "TensorFlow" | "JAX" | "PyTorch/XLA";
+export type Framework = "TensorFlow" | "JAX" | "PyTorch/XLA" | "PyTorch";
 
 type Words = Readonly<Record<Framework, string>>;
 
 export function frameworkOf({ overview }: TraceMeta): Framework {
   const told = overview?.environment?.framework;
-  return told === "JAX" || told === "PyTorch/XLA" ? told : "TensorFlow";
+  return told === "JAX" || told === "PyTorch/XLA" || told === "PyTorch" ? told : "TensorFlow";
 }
 
 /** That what computed the steps is not in the capture, and what records it; "" where it is. */
@@ -27,24 +27,29 @@ export const CAPTURE_CODE: Words = {
   JAX: 'jax.profiler.start_trace("logs")\n# some steps\njax.profiler.stop_trace()',
   "PyTorch/XLA":
     'import torch_xla.debug.profiler as profiler\n\nprofiler.start_trace("logs")\n# some steps\nprofiler.stop_trace()',
+  PyTorch: "",
 };
 
 export const MARK_STEPS_CODE: Words = {
   TensorFlow: "for batch in tfprof.trace_steps(dataset):\n    train_step(batch)",
   JAX: 'with jax.profiler.StepTraceAnnotation("train", step_num=i):\n    train_step(batch)',
   "PyTorch/XLA": 'with torch_xla.debug.profiler.StepTrace("train", step_num=i):\n    train_step(batch)',
+  PyTorch:
+    "with torch.profiler.profile() as recorded:\n    for batch in loader:\n        train_step(batch)\n        recorded.step()",
 };
 
 export const DEVICES_CODE: Words = {
   TensorFlow: 'tf.config.list_physical_devices("GPU")',
   JAX: "jax.devices()",
   "PyTorch/XLA": "torch_xla.devices()",
+  PyTorch: "torch.cuda.device_count()",
 };
 
 export const COMPILE_CODE: Words = {
   TensorFlow: 'model.compile(optimizer="adam", loss=loss, jit_compile=True)',
   JAX: "train_step = jax.jit(train_step)",
   "PyTorch/XLA": "",
+  PyTorch: "",
 };
 
 type Figure = Readonly<Record<"value" | "deviation" | "unit", string>>;

@@ -172,10 +172,15 @@ export function emptyState(title: string, reason: string, code: string, signal: 
 
 export function noOps(meta: TraceMeta, signal: AbortSignal): HTMLElement {
   const framework = frameworkOf(meta);
-  const instead = unrecordedWords(meta);
+  const instead = framework === "PyTorch" ? "Its ops are read as slices of the timeline alone." : unrecordedWords(meta);
   const reason = `The captured code ran no op, or only code that ${framework}'s profiler does not see. Capture code that trains or predicts:`;
   const code = instead ? "" : CAPTURE_CODE[framework];
-  return emptyState(`No ${framework} op in this capture`, instead || reason, code, signal);
+  return emptyState(
+    `No ${framework} op in this ${framework === "PyTorch" ? "table" : "capture"}`,
+    instead || reason,
+    code,
+    signal,
+  );
 }
 
 export function download(fileName: string, text: string, type: string): void {

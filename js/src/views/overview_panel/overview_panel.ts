@@ -471,8 +471,10 @@ class WhatNext {
 
 /** Of a run with steps for which there is no advice. */
 function nothingStandsOut(view: TraceView): (HTMLElement | string)[] | null {
-  const largest = largestPart(view.whole.data.meta.overview);
-  return largest ? [h("b", "Nothing to change stands out."), ` ${largest}`] : null;
+  const { meta } = view.whole.data;
+  const largest = largestPart(meta.overview);
+  const words = frameworkOf(meta) === "PyTorch" ? "There is no advice about PyTorch." : "Nothing to change stands out.";
+  return largest ? [h("b", words), ` ${largest}`] : null;
 }
 
 function header(view: TraceView): HTMLElement {
