@@ -269,7 +269,7 @@ class TopOps {
     const isOfStep = numbers(data.table("steps") ?? EMPTY_TABLE, "is_averaged").some(Boolean);
     this.unit.textContent = `self time, ms ${isOfStep ? "a step " : ""}· %`;
     if (top.length === 0) {
-      this.list.replaceChildren(h("li.q", "No op was recorded."));
+      this.list.replaceChildren(h("li.q", "No op to list."));
       return;
     }
     const room = (this.list.clientWidth || 400) * 0.78 - 110;
