@@ -112,6 +112,18 @@ class Patch(Protocol):
         """Leave the library as it was; a second call does nothing."""
 
 
+def weakly(method: Callable[..., None]) -> Callable[..., None]:
+    """A function that calls `method` while its object lives: a capture must not keep its owner alive, nor a thread a capture."""
+    reference = weakref.WeakMethod(method)
+
+    def call(*arguments: Any) -> None:
+        alive = reference()
+        if alive is not None:
+            alive(*arguments)
+
+    return call
+
+
 def abandon(patch: Patch | None, sampler: SystemSampler | None, program: CapturedProgram) -> None:
     """Take back what a capture left in the process whose owner is gone without `stop()`."""
     if patch is not None:
