@@ -22,7 +22,7 @@ import numpy as np
 
 from .analysis.watching.anomalies import Anomaly, AnomalyFinder
 from .capture.bounds import FEWEST_PIECES, n_pieces_of_code
-from .capture.keras import CapturingCallback, KerasPatch, OwnMarksPatch
+from .capture.keras import CapturingCallback, KerasPatch, OwnMarksPatch, takes_arguments_of
 from .capture.machine import MachineRows
 from .capture.record import CaptureOptions, record_of
 from .capture.session import Capture
@@ -296,14 +296,7 @@ class WatchCallback(CapturingCallback[Watch]):
 
     In a notebook a widget shows every step while the call runs, elsewhere one line on the terminal.
 
-    Args:
-        every: profile some steps at each step whose number is a multiple of this.
-        every_seconds: and as often as this, in seconds.
-        windows: whether what goes wrong is profiled without being asked.
-        max_windows: how many windows open without being asked, at most.
-        window_steps: how many steps a window has.
-        logdir: keep the steps and windows in a folder below this one. Without it they live as long as the `Watch`.
-        detail: of the windows: `"low"`, `"normal"` or `"high"`, as of `profile`.
+    Its arguments are those of `watch`: `every`, `every_seconds`, `windows`, `max_windows`, `window_steps`, `logdir`, `detail`.
 
     Raises:
         CaptureError: TensorFlow is not installed.
@@ -319,28 +312,10 @@ class WatchCallback(CapturingCallback[Watch]):
 
     _result_name = "watch"
 
-    def __init__(
-        self,
-        *,
-        every: int | None = None,
-        every_seconds: float | None = None,
-        windows: bool = True,
-        max_windows: int = DEFAULT_WINDOWS,
-        window_steps: int = DEFAULT_STEPS,
-        logdir: str | Path | None = None,
-        detail: Detail = "normal",
-    ) -> None:
+    @takes_arguments_of(watch)
+    def __init__(self, **options: Any) -> None:
         super().__init__()
-        self._options = partial(
-            watch_options,
-            every=every,
-            every_seconds=every_seconds,
-            windows=windows,
-            max_windows=max_windows,
-            window_steps=window_steps,
-            logdir=logdir,
-            detail=detail,
-        )
+        self._options = partial(watch_options, **options)
         self._options()  # what is no such argument is refused now
         self._now: tuple[Watch, StatusLine] | None = None
 
