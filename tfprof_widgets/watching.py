@@ -503,7 +503,7 @@ class WatchLoop:
             self.writer.add_steps(steps)
             self._add_pieces(steps)
             latest = self.training.latest
-            if latest is not None and len(latest) >= N_LATEST:
+            if len(latest) >= N_LATEST:
                 usual_ns = 1e3 * float(np.median(latest["duration_us"][-N_LATEST:]))
                 self._long_ns = max(LONG_RATIO * usual_ns, 1e9 * LONG_S)
             self.finder.add_steps(steps)  # last: it makes more of them than the others

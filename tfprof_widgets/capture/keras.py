@@ -109,7 +109,8 @@ class StepMarks:
         """Whether the steps are one batch each, and computed by a function that is watched."""
         self._phases: list[_Phase] = []
         self._n_validated = 0
-        self._ended_epoch: int | None = None
+        self._ended_epoch: tuple[int, dict[str, float], int] | None = None
+        """Number, Keras' values and Unix time of its end, until what comes behind it has a step of its own again."""
 
     def begin_phase(self, kind: str, model: Any, n_batches: int | None) -> None:
         """Begin a loop over batches (within another one: validation); backends other than TensorFlow's have no steps."""
@@ -205,10 +206,9 @@ class StepMarks:
 
     def end_epoch(self, epoch: int, logs: Any) -> None:
         """An epoch of training has ended; what comes until its next batch is the work of other callbacks."""
-        self._ended_epoch = epoch
+        values = {str(name): value for name, value in (logs or {}).items() if isinstance(value, float)}
+        self._ended_epoch = epoch, values, time.time_ns()
         self._let_go()
-        if self._recorder is not None:
-            self._recorder.note_epoch(epoch, logs or {})
 
     def _let_go(self) -> None:
         """Release the iterator of the innermost loop, which is asked about its last batches until then."""
@@ -219,7 +219,7 @@ class StepMarks:
     def _go_on(self) -> None:
         epoch, self._ended_epoch = self._ended_epoch, None
         if epoch is not None and self._recorder is not None:
-            self._recorder.note_callbacks()
+            self._recorder.note_epoch(*epoch)
 
     def close(self, *, is_failed: bool = False) -> None:
         """End what is in progress and leave the model as it was; after the call, however it ended."""
