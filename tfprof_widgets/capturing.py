@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .capture.keras import CapturingCallback, KerasPatch, OwnMarksPatch, takes_arguments_of
+from .capture.keras import CapturingCallback, KerasPatch, OwnMarksPatch
 from .capture.record import CaptureOptions
 from .capture.session import Capture
+from .capture.steps import takes_arguments_of
 from .errors import CaptureError
 from .profiles import Profile
 from .progress import Progress, StatusLine, following, record_text, status_line

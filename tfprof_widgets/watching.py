@@ -22,11 +22,12 @@ import numpy as np
 
 from .analysis.watching.anomalies import Anomaly, AnomalyFinder
 from .capture.bounds import FEWEST_PIECES, n_pieces_of_code
-from .capture.keras import CapturingCallback, KerasPatch, OwnMarksPatch, takes_arguments_of
+from .capture.keras import CapturingCallback, KerasPatch, OwnMarksPatch
 from .capture.machine import MachineRows
 from .capture.record import CaptureOptions, record_of
 from .capture.session import Capture
 from .capture.step_rows import StepRecorder, place_of
+from .capture.steps import takes_arguments_of
 from .capture.window_policy import DEFAULT_STEPS, DEFAULT_WINDOWS, OddPolicy, require_positive
 from .errors import CaptureError
 from .loading import WatchedRun

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from ..errors import CaptureError
 from ..trace.capture_facts import Failure
@@ -549,20 +549,6 @@ def _marked(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 Result = TypeVar("Result")
-Arguments = ParamSpec("Arguments")
-
-
-def takes_arguments_of(
-    function: Callable[Arguments, object],
-) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, Arguments], None]]:
-    """Decorates an `__init__` that hands on the arguments of a function: it has the signature of that."""
-
-    def decorate(init: Callable[..., None]) -> Callable[Concatenate[Any, Arguments], None]:
-        own, given = inspect.signature(init), inspect.signature(function).parameters.values()
-        init.__signature__ = own.replace(parameters=[own.parameters["self"], *given])  # type: ignore[attr-defined]
-        return init
-
-    return decorate
 
 
 class CapturingCallback(StepMarker, Generic[Result]):
