@@ -8,11 +8,12 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .capture.keras import CapturingCallback, KerasPatch, OwnMarksPatch
 from .capture.record import CaptureOptions
 from .capture.session import Capture
+from .capture.steps import takes_arguments_of
 from .errors import CaptureError
 from .profiles import Profile
 from .progress import Progress, StatusLine, following, record_text, status_line
@@ -143,18 +144,8 @@ class ProfileCallback(CapturingCallback[Profile]):
     It is for code where only a callback can go; elsewhere `with profile():` or `%%tfprofile` needs no edit of the call.
     One callback may be passed to many calls. A call that fails leaves the profile of what ran before.
 
-    Args:
-        steps: numbers of the steps to capture, counted from 0 in each call: a range, the first and the last as a tuple,
-            such as `(10, 20)`, other whole numbers, or a function from a number to True or False. Two numbers that are
-            meant one by one are a set, `{10, 20}`. None: all.
-        every: capture each step whose number is a multiple of this.
-        system: sample the machine meanwhile: True for ten times a second, a number for another rate, 5 to 20 Hz, False
-            for not at all.
-        logdir: keep TensorFlow's files in this log directory; without it they live as long as the profile.
-        max_seconds: for how many seconds a call may be captured, 60 by default.
-        max_bytes: about how many bytes of files a call may give, 32 MiB by default.
-        every_seconds: capture one step as often as this, in seconds.
-        detail: how much is recorded of each step: `"low"`, `"normal"` or `"high"`, as of `profile`.
+    Its arguments are those of `profile`, for each call: `steps` (counted from 0 in each), `every`, `system`, `logdir`,
+    `max_seconds`, `max_bytes`, `every_seconds`, `detail`.
 
     Raises:
         CaptureError: TensorFlow is not installed.
@@ -170,29 +161,10 @@ class ProfileCallback(CapturingCallback[Profile]):
 
     _result_name = "profile"
 
-    def __init__(
-        self,
-        steps: Steps | None = None,
-        every: int | None = None,
-        *,
-        system: bool | float = True,
-        logdir: str | Path | None = None,
-        max_seconds: float | None = None,
-        max_bytes: int | None = None,
-        every_seconds: float | None = None,
-        detail: Detail = "normal",
-    ) -> None:
+    @takes_arguments_of(profile)
+    def __init__(self, steps: Steps | None = None, every: int | None = None, **options: Any) -> None:
         super().__init__()
-        self._options = CaptureOptions(
-            steps=steps,
-            every=every,
-            every_seconds=every_seconds,
-            system=system,
-            detail=detail,
-            logdir=logdir,
-            max_seconds=max_seconds,
-            max_bytes=max_bytes,
-        )
+        self._options = CaptureOptions(steps=steps, every=every, **options)
 
     @property
     def profile(self) -> Profile:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .capture.v1 import DEFAULT_MAX_BYTES, DEFAULT_MAX_STEPS, HookOptions, SessionObserver
+from .capture.steps import takes_arguments_of
+from .capture.v1 import HookOptions, SessionObserver
 from .errors import CaptureError, EmptyTraceError
 from .profiles import Profile
 
 if TYPE_CHECKING:
     from .capture.v1 import SessionCapture
-    from .capture.window_policy import Steps
     from .read.opening import Opened
 
 
@@ -111,26 +111,9 @@ class ProfilerHook(SessionObserver[Profile]):
         ['step 3', 'step 4']
     """
 
-    def __init__(
-        self,
-        save_steps: int | None = None,
-        save_secs: float | None = None,
-        *,
-        steps: Steps | None = None,
-        output_dir: str | Path | None = None,
-        max_steps: int = DEFAULT_MAX_STEPS,
-        max_bytes: int = DEFAULT_MAX_BYTES,
-    ) -> None:
-        super().__init__(
-            HookOptions(
-                save_steps=save_steps,
-                save_secs=save_secs,
-                steps=steps,
-                output_dir=output_dir,
-                max_steps=max_steps,
-                max_bytes=max_bytes,
-            )
-        )
+    @takes_arguments_of(HookOptions)
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(HookOptions(*given, **options))
 
     @property
     def profile(self) -> Profile:

@@ -27,6 +27,7 @@ from .capture.machine import MachineRows
 from .capture.record import CaptureOptions, record_of
 from .capture.session import Capture
 from .capture.step_rows import StepRecorder, place_of
+from .capture.steps import takes_arguments_of
 from .capture.window_policy import DEFAULT_STEPS, DEFAULT_WINDOWS, OddPolicy, require_positive
 from .errors import CaptureError
 from .loading import WatchedRun
@@ -296,14 +297,7 @@ class WatchCallback(CapturingCallback[Watch]):
 
     In a notebook a widget shows every step while the call runs, elsewhere one line on the terminal.
 
-    Args:
-        every: profile some steps at each step whose number is a multiple of this.
-        every_seconds: and as often as this, in seconds.
-        windows: whether what goes wrong is profiled without being asked.
-        max_windows: how many windows open without being asked, at most.
-        window_steps: how many steps a window has.
-        logdir: keep the steps and windows in a folder below this one. Without it they live as long as the `Watch`.
-        detail: of the windows: `"low"`, `"normal"` or `"high"`, as of `profile`.
+    Its arguments are those of `watch`: `every`, `every_seconds`, `windows`, `max_windows`, `window_steps`, `logdir`, `detail`.
 
     Raises:
         CaptureError: TensorFlow is not installed.
@@ -319,28 +313,10 @@ class WatchCallback(CapturingCallback[Watch]):
 
     _result_name = "watch"
 
-    def __init__(
-        self,
-        *,
-        every: int | None = None,
-        every_seconds: float | None = None,
-        windows: bool = True,
-        max_windows: int = DEFAULT_WINDOWS,
-        window_steps: int = DEFAULT_STEPS,
-        logdir: str | Path | None = None,
-        detail: Detail = "normal",
-    ) -> None:
+    @takes_arguments_of(watch)
+    def __init__(self, **options: Any) -> None:
         super().__init__()
-        self._options = partial(
-            watch_options,
-            every=every,
-            every_seconds=every_seconds,
-            windows=windows,
-            max_windows=max_windows,
-            window_steps=window_steps,
-            logdir=logdir,
-            detail=detail,
-        )
+        self._options = partial(watch_options, **options)
         self._options()  # what is no such argument is refused now
         self._now: tuple[Watch, StatusLine] | None = None
 
@@ -528,7 +504,7 @@ class WatchLoop:
             self.writer.add_steps(steps)
             self._add_pieces(steps)
             latest = self.training.latest
-            if latest is not None and len(latest) >= N_LATEST:
+            if len(latest) >= N_LATEST:
                 usual_ns = 1e3 * float(np.median(latest["duration_us"][-N_LATEST:]))
                 self._long_ns = max(LONG_RATIO * usual_ns, 1e9 * LONG_S)
             self.finder.add_steps(steps)  # last: it makes more of them than the others

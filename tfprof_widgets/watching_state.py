@@ -27,7 +27,7 @@ STRETCHES = frozenset(("slower", "wait_grows"))
 MOST_TOLD = 100
 """Of anomalies, windows and marks that are shown; the file has all."""
 N_LATEST, N_KEPT = 20, 200
-"""Figures are of the latest `N_LATEST` steps with known waits, of `N_KEPT` in memory, as an epoch's last waits are lost."""
+"""Figures are of the latest `N_LATEST` steps with known waits, of `N_KEPT` in memory."""
 LONG_END_S = 0.5
 """Callbacks at the end of an epoch that take so long are shown."""
 MAX_MARKS = 200
@@ -36,38 +36,18 @@ MAX_ROWS = 600
 """Of samples; of more each two become one."""
 
 
-def latest_of(before: Steps | None, steps: Steps) -> Steps | None:
-    """The latest steps of training that no profiler held up, at most `N_KEPT`, as the next ones come; None: none yet."""
-    usual = steps[trained(steps) & (steps["flags"] & (PROFILED | AFTER_WINDOW) == 0)]
-    if not len(usual):
-        return before
-    return (usual if before is None else np.concatenate([before, usual]))[-N_KEPT:]
-
-
-def figures(latest: Steps | None) -> dict[str, float]:
+def figures(latest: Steps) -> dict[str, float]:
     """`step_ms` (median), `steps_per_s`, `wait_ratio`, `outside_ratio` and `loss` of the latest steps; NaN where not known."""
-    latest = np.empty(0, STEP) if latest is None else latest
     rows = latest[-N_LATEST:]
-    nan = float("nan")
-    if not len(rows):
-        return dict.fromkeys(("step_ms", "steps_per_s", "wait_ratio", "outside_ratio", "loss"), nan)
     whole = float(rows["duration_us"].sum())
-    share = {
-        name: _share(latest, column) for name, column in (("wait_ratio", "wait_us"), ("outside_ratio", "outside_us"))
-    }
     losses = rows["loss"][np.isfinite(rows["loss"])]
     return {
-        "step_ms": float(np.median(rows["duration_us"])) / 1e3,
-        "steps_per_s": len(rows) / whole * 1e6 if whole else nan,
-        **share,
-        "loss": float(losses[-1]) if len(losses) else nan,
+        "step_ms": float(np.median(rows["duration_us"])) / 1e3 if len(rows) else np.nan,
+        "steps_per_s": len(rows) / whole * 1e6 if whole else np.nan,
+        "wait_ratio": _share(latest, "wait_us"),
+        "outside_ratio": _share(latest, "outside_us"),
+        "loss": float(losses[-1]) if len(losses) else np.nan,
     }
-
-
-def batches_told(latest: Steps | None) -> str:
-    """`5 batches in one call, 0.961 ms a batch` of the latest steps; "" where each is one batch."""
-    rows = np.empty(0, STEP) if latest is None else latest[-N_LATEST:]
-    return batch_words(rows["n_batches"].astype(np.int64), rows["duration_us"] / 1e3)
 
 
 def _share(latest: Steps, column: str) -> float:
@@ -78,30 +58,14 @@ def _share(latest: Steps, column: str) -> float:
     return float(known[column].sum()) / whole if whole and 2 * is_known.sum() >= len(latest) else float("nan")
 
 
-def line_of(n_steps: int, found: Mapping[str, float], n_windows: int, n_anomalies: int, *, batches: str = "") -> str:
-    """`tfprof: step 12,345, 4.81 ms a step, 208 steps/s, waits 3 %, loss 0.41; 2 windows; 1 anomaly`."""
-    if not n_steps:
-        return "tfprof: waiting for the first step"
-    parts = [plural(n_steps, "step")]
-    if math.isfinite(found["step_ms"]):
-        batches = f" ({batches})" if batches else ""
-        parts += [f"{number(found['step_ms'])} ms a step{batches}", f"{number(found['steps_per_s'])} steps/s"]
-    if math.isfinite(found["wait_ratio"]):
-        parts.append(f"waits for data {100 * found['wait_ratio']:.0f} %")
-    if math.isfinite(found["loss"]):
-        parts.append(f"loss {found['loss']:.4g}")
-    told = [plural(n, word) for n, word in ((n_windows, "window"), (n_anomalies, "anomaly")) if n]
-    return "; ".join([f"tfprof: {', '.join(parts)}", *told]).replace("anomalys", "anomalies")
-
-
 class Training:
     """What a watched training's widget and line show of its steps, samples and events, in memory that does not grow."""
 
     def __init__(self, started_ns: int) -> None:
         self.started_ns = started_ns
         self.bins = StepBins(started_ns=started_ns)
-        self.latest: Steps | None = None
-        """The latest steps of training that no profiler held up, at most `N_KEPT`; None before the first."""
+        self.latest: Steps = np.empty(0, STEP)
+        """The latest steps of training that no profiler held up, at most `N_KEPT`: an epoch's last waits may be lost."""
         self.n_epochs = 0
         """Epochs that have begun."""
         self.windows: list[dict[str, Any]] = []
@@ -139,7 +103,8 @@ class Training:
             self.n_epochs += 1
             self._mark("epoch", self.bins.n_steps + int(place), f"epoch {self.n_epochs:,}")
         self.bins.add(own)
-        self.latest = latest_of(self.latest, own)
+        usual = own[own["flags"] & (PROFILED | AFTER_WINDOW) == 0]
+        self.latest = np.concatenate([self.latest, usual])[-N_KEPT:]
 
     def add_event(self, event: Mapping[str, Any]) -> None:
         """Take what happened behind the steps so far."""
@@ -171,11 +136,27 @@ class Training:
             self._rows = list(pairs.mean(axis=1))
             self._width *= 2
 
+    @property
+    def batches(self) -> str:
+        """`5 batches in one call, 0.961 ms a batch` of the latest steps; "" where each is one batch."""
+        rows = self.latest[-N_LATEST:]
+        return batch_words(rows["n_batches"].astype(np.int64), rows["duration_us"] / 1e3)
+
     def line(self, n_windows: int, n_anomalies: int) -> str:
-        """The line on a terminal."""
-        return line_of(
-            self.bins.n_steps, figures(self.latest), n_windows, n_anomalies, batches=batches_told(self.latest)
-        )
+        """`tfprof: step 12,345, 4.81 ms a step, 208 steps/s, waits 3 %, loss 0.41; 2 windows; 1 anomaly`, on a terminal."""
+        n_steps, found = self.bins.n_steps, figures(self.latest)
+        if not n_steps:
+            return "tfprof: waiting for the first step"
+        parts = [plural(n_steps, "step")]
+        if math.isfinite(found["step_ms"]):
+            batches = f" ({self.batches})" if self.batches else ""
+            parts += [f"{number(found['step_ms'])} ms a step{batches}", f"{number(found['steps_per_s'])} steps/s"]
+        if math.isfinite(found["wait_ratio"]):
+            parts.append(f"waits for data {100 * found['wait_ratio']:.0f} %")
+        if math.isfinite(found["loss"]):
+            parts.append(f"loss {found['loss']:.4g}")
+        told = [plural(n, word) for n, word in ((n_windows, "window"), (n_anomalies, "anomaly")) if n]
+        return "; ".join([f"tfprof: {', '.join(parts)}", *told]).replace("anomalys", "anomalies")
 
     def show_in(
         self,
@@ -194,7 +175,7 @@ class Training:
         shown = {
             "n_steps": self.bins.n_steps,
             **figures(self.latest),
-            "batches": batches_told(self.latest),
+            "batches": self.batches,
             "epoch": self.n_epochs or None,
             "elapsed_s": ((ended_ns or now_ns) - self.started_ns) / 1e9,
             "started_ns": self.started_ns,

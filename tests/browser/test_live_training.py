@@ -147,7 +147,7 @@ def check_afterwards(notebook: Notebook) -> None:
     slow = [one for one in anomalies if "wait for data" in one["title"]]
     # On a machine that others use, steps may be slow some time before; in less than 112 steps a stretch has no pace of its own
     # that a slower one within it would stand out from.
-    assert any(SLOW_FROM - 150 < one["first_step"] <= SLOW_FROM + 30 for one in slow), anomalies
+    assert any(SLOW_FROM - 150 < one["first_step"] <= SLOW_FROM + 20 for one in slow), anomalies
     assert notebook.value("len(run.windows)") >= 1
     assert notebook.value("len(run.steps)") == n_steps(notebook)
     assert notebook.page.locator('[role="alert"]').all_inner_texts() == []

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from .v1 import HookOptions, SessionCapture, SessionSteps
     from .step_rows import Gaps, MAX_LOSSES, MEMORY_NS, StepRecorder, Waits
     from .steps import OpenStep
-    from .windows import run_shielded
+    from .signals import run_shielded
 # fmt: on
 
 __getattr__, __dir__ = first_use(__name__)

@@ -274,7 +274,8 @@ class BoundWatch:
                 return
             heap, building = self._read_heap(), self._building()
             piece.look(heap, is_building=building != "no")
-            resident.look(0 if self._read_rss is None else int(self._read_rss()), is_building=building != "no")
+            rss = math.nan if self._read_rss is None else self._read_rss()
+            resident.look(int(rss) if math.isfinite(rss) else 0, is_building=building != "no")
             n_steps = self._n_steps
             is_before_first = self._marks_steps and not n_steps
             ended = None if is_before_first else piece.ended(now_s, n_steps)

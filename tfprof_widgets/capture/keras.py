@@ -20,8 +20,8 @@ from ..trace.capture_facts import Failure
 from .machine import unrecorded_by
 from .program.frames import frames_outwards, running_frames
 from .record import CaptureRecord, Outcome, import_tensorflow, read_failure
-from .session import Capture, StepNotes, step_taker
-from .steps import LateBase
+from .session import Capture, step_taker
+from .steps import LateBase, weakly
 
 if TYPE_CHECKING:
     from .steps import OpenStep
@@ -96,7 +96,7 @@ KINDS = {"train": "train", "test": "test", "predict": "test_predict"}
 class StepMarks:
     """Turns the hooks of a `fit`, `evaluate` or `predict` call into steps from batch begin to batch begin."""
 
-    def __init__(self, taker: Capture | StepNotes) -> None:
+    def __init__(self, taker: StepTaker) -> None:
         self.failure: Failure | None = None
         """The allocation that failed in the last computation that raised, which Keras does not pass to callbacks."""
         self._taker = taker
@@ -109,7 +109,8 @@ class StepMarks:
         """Whether the steps are one batch each, and computed by a function that is watched."""
         self._phases: list[_Phase] = []
         self._n_validated = 0
-        self._ended_epoch: int | None = None
+        self._ended_epoch: tuple[int, dict[str, float], int] | None = None
+        """Number, Keras' values and Unix time of its end, until what comes behind it has a step of its own again."""
 
     def begin_phase(self, kind: str, model: Any, n_batches: int | None) -> None:
         """Begin a loop over batches (within another one: validation); backends other than TensorFlow's have no steps."""
@@ -205,10 +206,9 @@ class StepMarks:
 
     def end_epoch(self, epoch: int, logs: Any) -> None:
         """An epoch of training has ended; what comes until its next batch is the work of other callbacks."""
-        self._ended_epoch = epoch
+        values = {str(name): value for name, value in (logs or {}).items() if isinstance(value, float)}
+        self._ended_epoch = epoch, values, time.time_ns()
         self._let_go()
-        if self._recorder is not None:
-            self._recorder.note_epoch(epoch, logs or {})
 
     def _let_go(self) -> None:
         """Release the iterator of the innermost loop, which is asked about its last batches until then."""
@@ -219,7 +219,7 @@ class StepMarks:
     def _go_on(self) -> None:
         epoch, self._ended_epoch = self._ended_epoch, None
         if epoch is not None and self._recorder is not None:
-            self._recorder.note_callbacks()
+            self._recorder.note_epoch(*epoch)
 
     def close(self, *, is_failed: bool = False) -> None:
         """End what is in progress and leave the model as it was; after the call, however it ended."""
@@ -231,7 +231,9 @@ class StepMarks:
             self.end_phase()
 
     def _failed(self, error: BaseException) -> None:
-        self.failure = read_failure(error, batch_size=self._taker.batch_size)
+        self.failure = read_failure(
+            error, batch_size=0 if self._taker.program is None else self._taker.program.batch_size
+        )
 
     def _computed(self, elapsed_ns: int, iterator: Any) -> None:
         step = self._step
@@ -344,7 +346,7 @@ class _WatchedFunction:
 if TYPE_CHECKING:
     from tensorflow.keras.callbacks import Callback as KerasCallback
 
-    from .session import Capture, StepNotes
+    from .control import StepTaker
 else:
     KerasCallback = object
 
@@ -402,7 +404,7 @@ for _kind in KINDS:
         setattr(StepMarker, _name, _hook)
 
 
-def make_step_marker(taker: Capture | StepNotes) -> StepMarker:
+def make_step_marker(taker: StepTaker) -> StepMarker:
     """Return a Keras callback that marks the steps of one call for a capture, or for notes; see `marker_placed_in`."""
     marker = StepMarker()
     marker.marks = StepMarks(taker)
@@ -529,11 +531,10 @@ def _marked(original: Callable[..., Any]) -> Callable[..., Any]:
             bound = signature.bind(self, *args, **kwargs)
         except TypeError:
             return original(self, *args, **kwargs)  # its own message is the one the user knows
-        marker = make_step_marker(taker)
-        if isinstance(taker, StepNotes):
+        marker, program = make_step_marker(taker), taker.program
+        if program is None:
             with marker_placed_in(bound.arguments, marker):
                 return original(*bound.args, **bound.kwargs)
-        program = taker.program
         program.batch_size = batch_size_of(bound.arguments) or program.batch_size
         if original.__name__ == "fit":
             program.note_fit(bound.arguments)
@@ -586,11 +587,11 @@ class CapturingCallback(StepMarker, Generic[Result]):
     def _begin(self, kind: str) -> None:
         self._finish_if_over()
         if self._depth == 0:
-            capture = self._start_capture(_weakly(self._finish_if_over))
+            capture = self._start_capture(weakly(self._finish_if_over))
             self._capture, self._caller = capture, _Caller()
             capture.program.batch_size = batch_size_of(self._caller.arguments)
             capture.program.see(self.model)
-            self.marks = StepMarks(capture)
+            self.marks = StepMarks(capture.control)
         self._depth += 1
         super()._begin(kind)
 
@@ -615,18 +616,6 @@ class CapturingCallback(StepMarker, Generic[Result]):
             capture.stop(outcome=outcome, failure=self.marks.failure if outcome == "exception" else None)
         finally:
             self._results.append(self._result_of(capture.record))
-
-
-def _weakly(method: Callable[[], None]) -> Callable[[], None]:
-    """A function that calls `method` while its object lives: a capture must not keep its owner alive."""
-    reference = weakref.WeakMethod(method)
-
-    def call() -> None:
-        alive = reference()
-        if alive is not None:
-            alive()
-
-    return call
 
 
 class _Caller:

@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import Generic, TypeVar
 
 from .bounds import traced_us
-from .session import Capture, StepNotes, step_taker
+from .control import StepTaker
+from .session import step_taker
 from .steps import OpenStep
 
 T = TypeVar("T")
@@ -116,13 +117,13 @@ class _Step:
         self._name = name
         self._number = number
         self._default_number = default_number
-        self._taker: Capture | StepNotes | None = None
+        self._taker: StepTaker | None = None
         self._open: OpenStep | None = None
 
     def begin(self) -> None:
         taker, number = step_taker(), self._number
         if taker is None and sys.modules.get("tensorflow") is not None:  # else no profiler can be running
-            taker, number = StepNotes(), self._default_number
+            taker, number = StepTaker(), self._default_number
         if taker is not None:
             number = taker.next_number if number is None else number
             self._taker, self._open = taker, taker.begin_step(self._name, number, is_certain=False)

@@ -178,10 +178,6 @@ class MachineReader:
         totals = [now - then for now, then in zip(self._counters.totals(), self._base, strict=True)]
         return [all_cores, own, rss_bytes, *totals, *cores, self._counters.available(), n_threads, children]
 
-    def rss_bytes(self) -> float:
-        """Return the resident memory of this process; some 10 us."""
-        return self._counters.process()[0]
-
     def close(self) -> None:
         """Let go of what is open."""
         self._counters.close()
@@ -427,14 +423,6 @@ class SystemSampler:
         frame.insert(0, "time_ns", np.array(times[:n_rows], np.int64))
         return frame
 
-    def rss_bytes(self) -> float:
-        """Return the resident memory of this process now; NaN where it cannot be read. On any thread."""
-        reader = self._reader
-        try:
-            return float("nan") if reader is None else reader.rss_bytes()
-        except Exception:  # it is asked in the middle of a training, and may have been closed
-            return float("nan")
-
     @property
     def latest(self) -> dict[str, float]:
         """The last row, `time_ns` among its columns; empty before the first."""
@@ -627,12 +615,16 @@ def free_memory_bytes() -> float:
         return float("inf")
 
 
-def rss_reader() -> Callable[[], int]:
-    """A function that reads the resident memory of this process, in some 10 us."""
+def rss_reader() -> Callable[[], float]:
+    """A function that reads the resident memory of this process, in some 10 us; NaN where that is not told."""
     import psutil
 
-    process = psutil.Process()
-    return lambda: int(process.memory_info().rss)
+    try:
+        process = psutil.Process()
+        process.memory_info()
+    except (OSError, psutil.Error):  # a sandbox without /proc
+        return lambda: NAN
+    return lambda: float(process.memory_info().rss)
 
 
 INTERVAL_S = 1.0
@@ -643,7 +635,7 @@ class MachineRows(SystemSampler):
 
     def __init__(self) -> None:
         super().__init__(interval_s=INTERVAL_S)
-        self._clocks = GpuReader()
+        self._clocks, self._read_rss = GpuReader(), rss_reader()
         self._last_ns = 0.0
         self._tf_bytes = float("nan")
 
@@ -665,7 +657,7 @@ class MachineRows(SystemSampler):
     def memory(self) -> dict[str, float]:
         """`rss_bytes` and `tf_bytes` now; only once the program has used its devices, as asking TensorFlow begins their use."""
         self._tf_bytes = _allocated_bytes()
-        return {"rss_bytes": self.rss_bytes(), "tf_bytes": self._tf_bytes}
+        return {"rss_bytes": self._read_rss(), "tf_bytes": self._tf_bytes}
 
 
 def _allocated_bytes() -> float:

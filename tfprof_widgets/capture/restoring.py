@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from ..trace.scratch import make_folder, remove_folder
 from .program.frames import is_user_file
-from .windows import run_shielded
+from .signals import run_shielded
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from ..errors import CaptureError
 from ..read.steps_file import WatchWriter
 from ..trace.capture_facts import CaptureCost, Event, Failure
-from .control import Standing, WindowControl, standing_of
+from .control import Standing, StepTaker, WindowControl
 from .folders import make_scratch, remove_scratch
 from .machine import SystemSampler, no_samples
 from .program.captured import CapturedProgram, write_oldest
@@ -30,10 +30,9 @@ from .record import (
     read_failure,
     record_of,
 )
-from .signals import leave_to_restarted, let_die, stop_before_death
+from .signals import interrupts_put_off, leave_to_restarted, let_die, run_shielded, stop_before_death
 from .step_rows import StepRecorder
-from .steps import OpenStep, Patch, StepNumbers, abandon
-from .windows import WindowKeeper, closing_notices, interrupts_put_off, run_shielded
+from .steps import OpenStep, Patch, StepNumbers, abandon, weakly
 
 _lock = threading.Lock()
 # Weak: a capture whose owner is gone without a stop() must not block the next one.
@@ -127,14 +126,13 @@ class Capture:
         self._watcher, self._title = watcher, title
         self.recorder = StepRecorder() if watcher is None else watcher.recorder
         self.options = options or CaptureOptions()
-        self._numbers = numbers or StepNumbers()
+        self.control = WindowControl(self.options, self.recorder, weakly(self._take_window), numbers)
         self._end_if_over = end_if_over
         self._patch = patch
         rate_hz = self.options.sample_hz
         self._sampler = SystemSampler(interval_s=1 / rate_hz, also=self.recorder.sort_in) if rate_hz else None
-        self._control: WindowControl | None = None
+        self._has_started = False
         self._record: CaptureRecord | None = None
-        self.program = CapturedProgram()
         self._cleanups: list[weakref.finalize[..., Any]] = []
         self._files_cleanup: weakref.finalize[..., Any] | None = None
         self._stopping = threading.Lock()
@@ -142,26 +140,23 @@ class Capture:
     @property
     def is_running(self) -> bool:
         """Whether it has started and not stopped; between its windows too."""
-        return self._control is not None and self._record is None
+        return self._has_started and self._record is None
 
     @property
-    def next_number(self) -> int:
-        return self._numbers.next
-
-    @property
-    def batch_size(self) -> int:
-        """Of the last call of `fit`, `evaluate` or `predict`; 0 where it is not known."""
-        return self.program.batch_size
+    def program(self) -> CapturedProgram:
+        """What ran in the window that is open or comes next."""
+        return self.control.program
 
     @property
     def standing(self) -> Standing:
         """How far it is; to be looked at from any thread."""
-        return standing_of(self._running_control(), self.next_number)
+        self._check_started()
+        return self.control.standing
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What the user has to know of it so far."""
-        return () if self._control is None else tuple(self._control.keeper.notices)
+        return tuple(self.control.notices)
 
     @property
     def record(self) -> CaptureRecord:
@@ -171,7 +166,7 @@ class Capture:
 
     def start(self) -> None:
         """Begin to capture; with a selection the first window opens later, before its first step."""
-        if self._control is not None:
+        if self._has_started:
             raise CaptureError("This capture has been started already; make a new one.")
         enable_cpu_memory_recording()
         import_tensorflow()
@@ -204,20 +199,18 @@ class Capture:
         ]
         self.recorder.writer = self.writer
         self.note("begin", title=self._title, process_id=os.getpid())
-        keeper = WindowKeeper(self.options, scratch, self.program, self._window_taker())
-        control = WindowControl(self.options, keeper, self.recorder)
         try:
             if self._patch is not None:
                 self._patch.install()
             # Before the first window: its samples tell what the machine did without the profiler.
             if self._sampler is not None:
                 self._sampler.start()
-            control.open_first()
+            self.control.begin(scratch)
         except BaseException:
             for cleanup in self._cleanups:
                 cleanup()
             raise
-        self._control = control
+        self._has_started = True
 
     def note(self, kind: str, *, step: int | None = None, **fields: Any) -> None:
         """Write that something happened."""
@@ -234,43 +227,32 @@ class Capture:
         except Exception:
             _logger.warning("a part of watching failed: %s", take.__name__, exc_info=True)
 
-    def _window_taker(self) -> Callable[[Window, int], CapturedProgram]:
-        reference, program = weakref.ref(self), self.program  # the owner alone holds a capture
-
-        def take(window: Window, index: int) -> CapturedProgram:
-            capture = reference()
-            return program if capture is None else capture._pass_on(window, index)
-
-        return take
-
-    def _pass_on(self, window: Window, index: int) -> CapturedProgram:
-        """Note a window, hand it to who watches with its program, and return the next window's program."""
-        policy = None if self._control is None else self._control.selection
+    def _take_window(self, window: Window) -> None:
+        """Note a window that has closed, and hand it to who watches with its program."""
+        control = self.control
         steps = {"first_step": window.first_step, "last_step": window.last_step}
-        why, run = "all steps" if policy is None else policy.why, window.run_dir.name
-        self.note("window", step=window.first_step, index=index, **steps, why=why, run=run)
+        why = "all steps" if control.selection is None else control.selection.why
+        index = len(control.windows) - 1
+        self.note("window", step=window.first_step, index=index, **steps, why=why, run=window.run_dir.name)
         if self._watcher is None:
-            return self.program
-        program, self.program = self.program, self.program.successor()
+            return
+        program, control.program = control.program, control.program.successor()
         program.end([window.run_dir], writes=self.options.logdir is not None)
         self._tell(self._watcher.take_window, window, program)
-        return self.program
 
     def stop(
         self, *, outcome: Outcome = "complete", error: BaseException | None = None, failure: Failure | None = None
     ) -> CaptureRecord:
         """End the capture and return its record; a second call returns the same record."""
-        control = self._control
-        if control is None:
-            raise CaptureError("The capture was not started: call `start()` first.")
+        self._check_started()
         # A marker must end on the thread that began it, so not under the shield.
-        control.finish_thread()
+        self.control.finish_thread()
         failure = failure or read_failure(error, batch_size=self.program.batch_size)
-        selection = self.options.selection()
+        selection = self.control.selection
         if failure is not None and selection is not None:
             failure = replace(failure, selection=selection.description)
         try:
-            run_shielded(self._stopper(control, outcome, failure))
+            run_shielded(self._stopper(outcome, failure))
         except KeyboardInterrupt:
             # One that comes while another exception goes up to the user has nothing left to stop.
             if outcome == "complete" or self._record is None:
@@ -278,12 +260,12 @@ class Capture:
         finally:
             if active_capture() is None:
                 let_die()
-        own = control.keeper.failure
+        own = self.control.failure
         if outcome == "complete" and own is not None and not self.record.windows and self._watcher is None:
             raise own
         return self.record
 
-    def _stopper(self, control: WindowControl, outcome: Outcome, failure: Failure | None) -> Callable[[], None]:
+    def _stopper(self, outcome: Outcome, failure: Failure | None) -> Callable[[], None]:
         def stop() -> None:
             with self._stopping:  # a signal may ask for what is under way
                 if self._record is not None:
@@ -291,12 +273,12 @@ class Capture:
                 if self._patch is not None:
                     self._patch.remove()
                 try:
-                    control.end()
+                    self.control.end()
                 finally:  # whatever fails: the next capture must work
                     try:
                         self._end_files(outcome)
                     finally:
-                        self._record = self._make_record(control, outcome, failure)
+                        self._record = self._make_record(outcome, failure)
                         release_active(self)
 
         return stop
@@ -333,8 +315,8 @@ class Capture:
     def keep(self) -> None:
         """End the capture as the process is about to end, and leave its files to `tfprof.recover()`."""
         record = self.stop(outcome="interrupted")
-        if self._files_cleanup is not None and self._control is not None:
-            scratch = self._control.keeper.scratch
+        if self._files_cleanup is not None:
+            scratch = self.control.scratch
             if record.run_dirs and not any(run.is_relative_to(scratch) for run in record.run_dirs):
                 self._files_cleanup()  # what is in `logdir` needs no file of steps elsewhere
             else:
@@ -343,32 +325,31 @@ class Capture:
 
     def disown(self) -> None:
         """Have nothing more to do with it, in a fork of the process whose capture it is."""
-        control = self._control
-        if control is None or self._record is not None:
+        if not self.is_running:
             return
         for cleanup in self._cleanups:
             cleanup.detach()
         self._stopping = threading.Lock()
-        control.disown()
+        self.control.disown()
         notice = "This process is a fork of the one that captures, which has the capture."
         self._record = record_of(
-            (), None, no_samples(), notices=(notice,), outcome="interrupted", n_steps=control.n_steps
+            (), None, no_samples(), notices=(notice,), outcome="interrupted", n_steps=self.control.n_steps
         )
 
-    def _make_record(self, control: WindowControl, outcome: Outcome, failure: Failure | None) -> CaptureRecord:
-        keeper = control.keeper
-        windows, recorder, sampler, program = tuple(keeper.windows), self.recorder, self._sampler, self.program
+    def _make_record(self, outcome: Outcome, failure: Failure | None) -> CaptureRecord:
+        control, recorder, sampler, program = self.control, self.recorder, self._sampler, self.program
+        windows = tuple(control.windows)
         program.end(
             [] if self._watcher is not None else [window.run_dir for window in windows],
             writes=self.options.logdir is not None,
         )
-        closing = () if program.unrecorded else closing_notices(self.options, keeper, control.bound, control.n_steps)
+        closing = () if program.unrecorded else control.closing_notices
         record = record_of(
             windows,
             program,
             no_samples() if sampler is None else sampler.stop(),
             notices=(
-                *(*keeper.notices, *closing),
+                *(*control.notices, *closing),
                 *(notice for notice in (recorder.notice, "" if sampler is None else sampler.notice) if notice),
             ),
             step_times=recorder.frame(),
@@ -381,154 +362,33 @@ class Capture:
         # From here on the files belong to the record: a profile may outlive the capture.
         for cleanup in self._cleanups:
             cleanup.detach()
-        self._files_cleanup = weakref.finalize(record, remove_scratch, keeper.scratch, os.getpid())
+        self._files_cleanup = weakref.finalize(record, remove_scratch, control.scratch, os.getpid())
         leave_to_restarted(self._files_cleanup)
         return record
 
-    def begin_step(
-        self,
-        name: str,
-        number: int,
-        *,
-        n_batches: int = 1,
-        is_selectable: bool = True,
-        is_certain: bool = True,
-        begins_epoch: bool = False,
-    ) -> OpenStep:
-        """Mark the begin of a step on this thread, opening a window before it where it is selected."""
-        control = self._control or self._running_control()
-        keeper, is_selectable = control.keeper, is_selectable and not (control.open_steps and control.steps_here())
-        if is_selectable:
-            control.before_step(number, n_batches)
-        step = OpenStep(name, number, n_batches, is_selectable, keeper.open_id, keeper.n_opened, begins_epoch)
-        control.add(step)
-        if is_certain:
-            step.confirm()
-        return step
-
-    def succeed(self, step: OpenStep) -> OpenStep | None:
-        """End a step of one batch and begin the next at once; None where more is to be done, and nothing was."""
-        control = self._control
-        if control is None or self._watcher is None:  # what ran outside of windows is held, too
-            return None
-        following = control.succeed(step)
-        if following is not None and step.is_selectable:
-            self._numbers.next = following.number
-        return following
-
-    def note_unrecorded(self, name: str) -> None:
-        """Note that a Keras model ran of which the profiler records nothing, such as `Keras on JAX`."""
-        self.program.unrecorded = name
-        self._running_control().note_unrecorded(name)
-
-    def cancel_step(self, step: OpenStep) -> None:
-        """Forget a step that was not certain and did not happen."""
-        self._running_control().drop(step)
-
-    def leave_step(self, step: OpenStep) -> None:
-        """Forget a step that was left before its end, closing the window where those behind it are not selected."""
-        if (control := self._running_control()).leave(step):
-            control.after_step(step, step.number + step.n_batches)
-
-    def end_step(self, step: OpenStep, *, n_batches: int | None = None) -> None:
-        """Mark the end of a step, closing the window after it where the next is not selected or a bound was met."""
-        control = self._control or self._running_control()
-        step.n_batches = step.n_batches if n_batches is None else n_batches
-        if control.finish(step):
-            if self._watcher is None or step.window_id is not None:
-                self.program.hold()  # windows that are read apart need what ran in them
-            if step.is_selectable:
-                self._numbers.next = step.number + step.n_batches
-            if step.window_id is not None:
-                control.after_step(step, self._numbers.next)
-
-    def _running_control(self) -> WindowControl:
-        if self._control is None:
+    def _check_started(self) -> None:
+        if not self._has_started:
             raise CaptureError("The capture was not started: call `start()` first.")
-        return self._control
 
 
-_standing: StepNotes | None = None
+_standing: StepTaker | None = None
 
 
-class StepNotes:
-    """Takes steps as a `Capture` does, which has a profiler besides."""
-
-    batch_size = 0
-    """Unknown, as no capture asks for it."""
-
-    recorder = None
-
-    def __init__(self) -> None:
-        self.numbers = StepNumbers()
-        self._open_steps: set[OpenStep] = set()
-
-    @property
-    def next_number(self) -> int:
-        return self.numbers.next
-
-    def begin_step(
-        self,
-        name: str,
-        number: int,
-        *,
-        n_batches: int = 1,
-        is_selectable: bool = True,
-        is_certain: bool = True,
-        begins_epoch: bool = False,
-    ) -> OpenStep:
-        here = threading.get_ident()
-        is_selectable = is_selectable and all(step.thread_id != here for step in tuple(self._open_steps))
-        step = OpenStep(name, number, n_batches, is_selectable, None, 0, begins_epoch)
-        self._open_steps.add(step)
-        if is_certain:
-            step.confirm()
-        return step
-
-    def succeed(self, step: OpenStep) -> OpenStep | None:  # noqa: ARG002 -- as of a capture
-        """Do nothing: steps are begun and ended one by one."""
-        return None
-
-    def note_unrecorded(self, name: str) -> None:
-        """Do nothing, as steps of such a model have no marks."""
-
-    def cancel_step(self, step: OpenStep) -> None:
-        self._drop(step)
-
-    def leave_step(self, step: OpenStep) -> None:
-        if step in self._open_steps:
-            step.leave()
-            self._drop(step)
-
-    def end_step(self, step: OpenStep, *, n_batches: int | None = None) -> None:
-        """Mark the end of a step; ending it twice does nothing."""
-        step.n_batches = step.n_batches if n_batches is None else n_batches
-        if self._drop(step) and step.is_selectable:
-            self.numbers.next = step.number + step.n_batches
-
-    def _drop(self, step: OpenStep) -> bool:
-        if step not in self._open_steps:
-            return False
-        step.close()
-        self._open_steps.discard(step)
-        return True
-
-
-def step_notes() -> StepNotes | None:
+def step_notes() -> StepTaker | None:
     """The owner of this process' steps outside of captures, if any."""
     return _standing
 
 
-def step_taker() -> Capture | StepNotes | None:
+def step_taker() -> StepTaker | None:
     """The owner of the steps that begin now: the running capture, else a server's, if any."""
     capture = active_capture()
-    return _standing if capture is None or not capture.is_running else capture
+    return _standing if capture is None or not capture.is_running else capture.control
 
 
 def mark_steps() -> None:
     """Have the steps of this process marked outside of captures too; a second call does nothing."""
     global _standing
-    _standing = _standing or StepNotes()
+    _standing = _standing or StepTaker()
 
 
 def mark_steps_no_more() -> None:

@@ -1,4 +1,6 @@
-"""`SIGTERM`, `SIGHUP` or the interpreter's exit -> the active capture is stopped first; nothing notices `SIGKILL` or a crash."""
+"""`SIGTERM`, `SIGHUP` or the interpreter's exit -> the active capture is stopped first; Ctrl-C waits for what must not be cut.
+Nothing notices `SIGKILL` or a crash.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +10,18 @@ import ctypes
 import math
 import os
 import signal
+import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from .program.frames import running_shell
-from .windows import interrupts_put_off
+
+T = TypeVar("T")
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 PATIENCE_S = 25.0
@@ -174,3 +178,59 @@ def _forget_stop_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_stop_in_child)
+
+
+# ---- Ctrl-C -----------------------------------------------------------------------------------------------------------
+
+PUT_OFF_S = 120.0
+"""How long Ctrl-C is put off: files of the default size take 3 s, and an export that hangs never ends."""
+
+
+def run_shielded(action: Callable[[], T]) -> T:
+    """Run `action` to its end on a thread of its own, where no handler of a signal interrupts it."""
+    if sys.is_finalizing():  # a thread that is started now never runs, and nobody can interrupt any more
+        return action()
+    results: list[T] = []
+    errors: list[BaseException] = []
+    done = threading.Event()
+
+    def work() -> None:
+        try:
+            results.append(action())
+        except BaseException as error:  # handed to the caller's thread below
+            errors.append(error)
+        finally:
+            done.set()
+
+    with interrupts_put_off():
+        try:
+            threading.Thread(target=work, name="tfprof-capture", daemon=True).start()
+        except (RuntimeError, MemoryError):  # no thread to be had: an unshielded stop is better than none
+            work()
+        done.wait()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+@contextlib.contextmanager
+def interrupts_put_off() -> Iterator[None]:
+    """Have Ctrl-C wait for the end of the block, and then do what it does otherwise, once."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    first_s: list[float] = []
+
+    def put_off(number: int, frame: FrameType | None) -> None:
+        first_s.append(time.monotonic())
+        if first_s[-1] - first_s[0] > PUT_OFF_S:
+            handler(number, frame)
+
+    signal.signal(signal.SIGINT, put_off)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if first_s:
+        handler(signal.SIGINT, None)

@@ -75,7 +75,6 @@ class StepRecorder:
         self.losses: dict[int, float] = {}
         """Loss of the latest steps by number, until rows are taken."""
         self._ended: list[OpenStep] = []
-        self._epoch: dict[str, Any] | None = None
         self._epochs: list[dict[str, Any]] = []
         self._current: OpenStep | None = None
         self._last_end_ns, self._last_traced_us = 0, traced_us()
@@ -137,16 +136,11 @@ class StepRecorder:
         if self.is_watched:
             self._waits.read(iterator)
 
-    def note_epoch(self, epoch: int, logs: Any) -> None:
-        """Take the end of an epoch (from 0 on in each `fit`) and Keras' values of it, before other callbacks hear of it."""
-        values = {str(name): value for name, value in logs.items() if isinstance(value, float)}
-        self._epoch = {"kind": "epoch_end", "at_ns": time.time_ns(), "epoch": epoch, "values": values}
-
-    def note_callbacks(self) -> None:
-        """Take that the callbacks at the end of an epoch have run."""
-        epoch, self._epoch = self._epoch, None
-        if epoch is not None and len(self._epochs) < MAX_LOSSES:
-            self._epochs.append({**epoch, "seconds": (time.time_ns() - epoch["at_ns"]) / 1e9})
+    def note_epoch(self, epoch: int, values: dict[str, float], ended_ns: int) -> None:
+        """Add the end of an epoch (from 0 on in each `fit`), after which callbacks ran until now, with Keras' values of it."""
+        if len(self._epochs) < MAX_LOSSES:
+            event = {"kind": "epoch_end", "at_ns": ended_ns, "epoch": epoch, "values": values}
+            self._epochs.append({**event, "seconds": (time.time_ns() - ended_ns) / 1e9})
 
     # ---- on the thread that watches -------------------------------------------------------------------------------------
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from .machine import SystemSampler
 from .program.captured import CapturedProgram
@@ -112,6 +113,18 @@ class Patch(Protocol):
         """Leave the library as it was; a second call does nothing."""
 
 
+def weakly(method: Callable[..., None]) -> Callable[..., None]:
+    """A function that calls `method` while its object lives: a capture must not keep its owner alive, nor a thread a capture."""
+    reference = weakref.WeakMethod(method)
+
+    def call(*arguments: Any) -> None:
+        alive = reference()
+        if alive is not None:
+            alive(*arguments)
+
+    return call
+
+
 def abandon(patch: Patch | None, sampler: SystemSampler | None, program: CapturedProgram) -> None:
     """Take back what a capture left in the process whose owner is gone without `stop()`."""
     if patch is not None:
@@ -144,3 +157,19 @@ def _completed(kind: type[Any]) -> type[Any]:
         return kind
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
     return type(kind.__name__, (kind, base), names)
+
+
+Arguments = ParamSpec("Arguments")
+
+
+def takes_arguments_of(
+    function: Callable[Arguments, object],
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, Arguments], None]]:
+    """Decorates an `__init__` that hands on the arguments of a function: it has the signature of that."""
+
+    def decorate(init: Callable[..., None]) -> Callable[Concatenate[Any, Arguments], None]:
+        own, given = inspect.signature(init), inspect.signature(function).parameters.values()
+        init.__signature__ = own.replace(parameters=[own.parameters["self"], *given])  # type: ignore[attr-defined]
+        return init
+
+    return decorate

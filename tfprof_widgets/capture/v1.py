@@ -9,7 +9,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -24,12 +24,13 @@ DEFAULT_MAX_STEPS = 100
 DEFAULT_MAX_BYTES = 256 * 2**20
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class HookOptions:
     """What a hook is asked to do; a bad argument is a `TypeError` or `ValueError` that says what to give."""
 
     save_steps: int | None = None
     save_secs: float | None = None
+    _: KW_ONLY
     steps: Steps | None = None
     output_dir: str | Path | None = None
     max_steps: int = DEFAULT_MAX_STEPS

@@ -262,11 +262,11 @@ def full_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         os.chdir("..")
         out["in_the_logdir"] = len(list(pathlib.Path("logs").rglob("*.xplane.pb")))
 
-        from tfprof_widgets.capture import windows
-        stop_session, windows.stop_session = windows.stop_session, lambda logdir: 1 / 0
+        from tfprof_widgets.capture import control
+        stop_session, control.stop_session = control.stop_session, lambda logdir: 1 / 0
         capture = started(system=False)
         out["defect"] = error_of(capture.stop)
-        windows.stop_session = stop_session
+        control.stop_session = stop_session
         out["defect_is_over"] = not capture.is_running
         out["after_defect"] = error_of(lambda: started(system=False).stop())
 
@@ -558,7 +558,7 @@ FAULTS = """
         out["files_later"] = len(os.listdir("/proc/self/fd"))
 
         # The disk of the folder fills: another one is taken.
-        from tfprof_widgets.capture import windows
+        from tfprof_widgets.capture import control
         from tfprof_widgets.trace import scratch
         roomy = pathlib.Path("roomy").absolute()
         roomy.mkdir()
@@ -566,14 +566,14 @@ FAULTS = """
             some_steps(3)
             full = pathlib.Path(os.environ["TMPDIR"])
             free_bytes, parents = scratch.free_bytes, scratch._parents
-            windows.free_bytes = scratch.free_bytes = lambda place: 2**30 if roomy in (place, *place.parents) else 10
+            control.free_bytes = scratch.free_bytes = lambda place: 2**30 if roomy in (place, *place.parents) else 10
             scratch._parents = lambda: [full, roomy]
-            rename, copytree = pathlib.Path.rename, windows.place_run
+            rename, copytree = pathlib.Path.rename, control.place_run
             def place_run(*_):
                 raise OSError(28, "No space left on device")
-            windows.place_run = place_run
-        windows.free_bytes = scratch.free_bytes = free_bytes
-        windows.place_run, scratch._parents = copytree, parents
+            control.place_run = place_run
+        control.free_bytes = scratch.free_bytes = free_bytes
+        control.place_run, scratch._parents = copytree, parents
         out["filled"] = prof.steps.step.tolist(), len(list(roomy.rglob("*.xplane.pb")))
         del prof
         gc.collect()

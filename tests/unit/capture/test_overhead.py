@@ -87,7 +87,7 @@ def windows(scenario: Scenario) -> dict[str, Any]:
         out["every"] = capture.stop().step_times["phase"].tolist()
         capture = started(max_seconds=0.2, system=False)
         with step(0):
-            while capture._control.keeper.open_id is not None:
+            while capture.control.open_id is not None:
                 time.sleep(0.01)
         out["cut"] = capture.stop().step_times["phase"].tolist()
     """)

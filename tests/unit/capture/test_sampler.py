@@ -43,7 +43,7 @@ from tfprof_widgets.capture import (
     no_samples,
     on_trace_clock,
     run_shielded,
-    windows,
+    signals,
 )
 
 STAT = "cpu  {0} 0 0 {1} 0 0 0 0 0 0\ncpu0 {0} 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 {1} 0 0 0 0 0 0\nintr 5 1 2\n"
@@ -400,7 +400,7 @@ def test_however_often_ctrl_c_is_pressed_the_action_ends_and_it_is_delivered_onc
 
 
 def test_ctrl_c_frees_the_user_from_an_action_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(windows, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(signals, "PUT_OFF_S", 0.2)
     release = threading.Event()
     interrupt(0.15, times=3)
     begin_s = time.monotonic()

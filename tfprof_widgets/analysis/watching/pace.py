@@ -156,6 +156,8 @@ class Paces:
         self.ended: list[Phase] = []
         """Since somebody took them."""
         self._base: Rows = np.empty(0, ROW)
+        self._held_up: Rows = np.empty(0, ROW)
+        """Of the latest steps those that ran while a window was read: a phase may begin in them, but not show."""
         self._n, self._n_looked = 0, 0
 
     @property
@@ -165,6 +167,8 @@ class Paces:
 
     def add(self, rows: Rows) -> None:
         """Take the next steps of training."""
+        held_up = rows[(rows["flags"] & (PROFILED | AFTER_WINDOW)) == AFTER_WINDOW]
+        self._held_up = np.concatenate([self._held_up, held_up])[-LOOKED_BACK:]
         rows = rows[(rows["flags"] & UNUSUAL) == 0]
         left_out = min(max(WARM_UP_STEPS - self._n, 0), len(rows))
         self._n += len(rows)
@@ -222,10 +226,14 @@ class Paces:
             return
         middle = (low + high) / 2
         turn = _turn(np.clip(values, low, high) - middle)
+        first, ordinals = rows[turn], self._held_up["ordinal"]
+        held_up = self._held_up[(ordinals > rows["ordinal"][turn - 1]) & (ordinals < first["ordinal"])]
+        beyond = np.clip(np.nan_to_num(held_up[column], nan=low), low, high) - middle
+        if len(held_up) and beyond[begin := _turn(beyond)] > 0:
+            first = held_up[begin]
         before = self._base[: len(self._base) - len(rows) + turn]
         if len(before) < FEWEST - WARM_UP_STEPS:
             return
-        first = rows[turn]
         self.open = Phase(
             *(int(first["number"]), int(first["ordinal"]), int(first["start_ns"]), Pace.of(before), column, middle),
             rows[turn:].copy(),

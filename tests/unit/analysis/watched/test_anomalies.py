@@ -191,6 +191,16 @@ def test_a_phase_that_is_much_slower_than_one_just_before_begins_where_it_begins
     assert found.first_step == 2000
 
 
+@pytest.mark.parametrize("begin", [1990, 2040])
+def test_a_phase_that_begins_while_a_window_is_read_begins_where_it_begins(begin: int) -> None:
+    run = healthy(1, 3000)
+    run.flags[1980:1985], run.flags[1985:2100] = PROFILED, AFTER_WINDOW
+    run.compute[1980:2100] *= 2
+    run.wait[begin:] += 40 * run.rng.lognormal(0, 0.2, 3000 - begin)
+    found = show(run, call_s=CALL_S).named["wait_grows"][1]
+    assert found.first_step == begin
+
+
 @pytest.mark.parametrize("at", [700, pytest.param(3000, marks=pytest.mark.nightly)])
 def test_slow_computing_is_named_and_no_other_cause(at: int) -> None:
     run = healthy(1, N)

@@ -222,4 +222,3 @@ def test_tensorflow_is_asked_for_its_devices_only_by_whoever_knows_that_it_uses_
         assert memory["rss_bytes"] > 1e6
     finally:
         machine.stop()
-    assert np.isnan(machine.memory()["rss_bytes"])  # what is closed tells nothing, and fails nobody's training
