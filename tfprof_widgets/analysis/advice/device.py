@@ -65,11 +65,9 @@ _IMAGE, _MOST_CHANNELS = 4, 4
 
 def _reads_float_images(run: Run) -> bool:
     """Whether the dataset gives a step images of 32 bits."""
-    traced = run.traced_ops
-    given = (
-        [] if traced is None else [row for row in traced.ran("IteratorGetNext") if traced.dtype.get(row) == "float32"]
-    )
-    shapes = [shape for row in given for shape in traced.output_shapes(row)] if traced is not None else []
+    traced = run.graph
+    given = [row for row in traced.ran("IteratorGetNext") if traced.dtype.get(row) == "float32"]
+    shapes = [shape for row in given for shape in traced.output_shapes(row)]
     return any(shape is not None and len(shape) == _IMAGE and 0 < shape[-1] <= _MOST_CHANNELS for shape in shapes)
 
 
@@ -219,7 +217,7 @@ def idle_border(run: Run) -> Iterator[Advice]:
 
 def _recorded_ms(run: Run) -> float:
     """What recording the events of hosts takes while a device idles at the borders of a step."""
-    trace, rows = run.trace, run.facts.attribution
+    trace, rows = run.trace, run.results.attribution
     own = np.flatnonzero(run.waits.is_border & (run.steps.entry_of[rows.step] >= 0))
     on_host = ~trace.on_planes([plane.is_device for plane in trace.planes])
     begin_ps = trace.start_ps[on_host & (run.entry >= 0)]
