@@ -378,19 +378,14 @@ COMPREHENSIONS = frozenset(("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"
 """Before Python 3.12 these are functions of their own, of which nobody thinks as such."""
 
 
-def place_of(source_map: SourceMap | None, path: str, line: int) -> str:
+def place_of(source_map: SourceMap, path: str, line: int) -> str:
     """`train.py:7`; of a notebook's cell, whose path only its kernel knows, what the notebook shows: `Cell [3]:7`."""
-    title = path
-    if source_map is not None:
-        named = source_map.files["title"][(source_map.files["file"] == path) & (source_map.files["title"] != "")]
-        title = path if named.empty else str(named.iloc[-1])
-    return f"{last_part(title)}:{line}"
+    named = source_map.files["title"][(source_map.files["file"] == path) & (source_map.files["title"] != "")]
+    return f"{last_part(path if named.empty else str(named.iloc[-1]))}:{line}"
 
 
-def noted_place(source_map: SourceMap | None, table: Literal["layers", "functions"], key: str, name: str) -> str:
+def noted_place(source_map: SourceMap, table: Literal["layers", "functions"], key: str, name: str) -> str:
     """`file:line` of the last row of a table whose column `key` is `name`; empty where none has a file."""
-    if source_map is None:
-        return ""
     rows: pd.DataFrame = getattr(source_map, table)
     found = rows[(rows[key] == name) & (rows["file"] >= 0)]
     return "" if found.empty else f"{last_part(title_of(source_map, found['file'].iloc[-1]))}:{found['line'].iloc[-1]}"
@@ -542,10 +537,8 @@ def rewritten(words: str, call: UserCall | None, code: str, more: str = "") -> F
     return Fix(words, f"{remark(f'in place of {call.place}')}{code}{more}", call.names)
 
 
-def only_call(source_map: SourceMap | None, method: str, is_one: Callable[[ast.Call], bool]) -> UserCall | None:
+def only_call(source_map: SourceMap, method: str, is_one: Callable[[ast.Call], bool]) -> UserCall | None:
     """The only call of a method in the user's files of which something holds; None where there are none or several."""
-    if source_map is None:
-        return None
     files = source_map.files[source_map.files["is_user"].astype(bool)]
     every = zip(files["file"].tolist(), files["text"].tolist(), strict=True)
     trees = [(path, text, tree) for path, text in every if (tree := parsed(text)) is not None]

@@ -25,7 +25,7 @@ def busy(run: Run) -> Iterator[Advice]:
     """A layer, the optimizer, a line, an op or a kind of kernel computes for over a fifth of the steps' time, and no rule says
     why; it has neither fix nor gain."""
     computing = run.computing
-    every = (computing.op_ms > 0) & (run.traced_ops is not None)  # else nothing tells what they are of
+    every = (computing.op_ms > 0) & run.graph.is_noted  # else nothing tells what they are of
     for what, ops in computing.groups(every):
         if computing.part(ops).ratio > HIGH_GAIN:
             yield _told(run, what, ops)
@@ -54,8 +54,8 @@ def _told(run: Run, what: str, ops: Bool) -> Advice:
 
 def _why(run: Run, ops: Bool) -> str:
     """Whether ops may work on what is no more than padding."""
-    length, traced = masked_length(run), run.traced_ops
-    if not length or traced is None:
+    length, traced = masked_length(run), run.graph
+    if not length:
         return NO_FAULT
     shapes = {row: [*traced.input_shapes(row), *traced.output_shapes(row)] for row in set(traced.row[ops].tolist())}
     rows = [row for row, sizes in shapes.items() if any(length in (one or ())[1:] for one in sizes)]
@@ -80,7 +80,7 @@ def _unnamed(run: Run) -> Iterator[Advice]:
             Fix(),
             ops=(name,),
             gain=0.0,
-            claim=Claim(run.trace.name_id[run.facts.attribution.event] == names[ms.argmax()]),
+            claim=Claim(run.trace.name_id[run.results.attribution.event] == names[ms.argmax()]),
             kernel=name,
         )
 
@@ -95,12 +95,12 @@ def _bound(run: Run, chosen: Bool) -> str:
     average_us = float(run.trace.duration_ps[event].mean()) / PS_PER_US
     roofline = run.results.roofline
     bounds = dict(zip(roofline.units.tolist(), roofline.frame["bound"].tolist(), strict=True))
-    of_row = np.array([bounds.get(unit, "") for unit in run.facts.event_unit[event].tolist()], np.str_)
+    of_row = np.array([bounds.get(unit, "") for unit in run.results.event_unit[event].tolist()], np.str_)
 
     def is_most(rows: Bool) -> bool:
         return float(ms[rows].sum()) > MOST * float(ms.sum())
 
-    unit = run.facts.kernel_units[event].astype(np.int64)
+    unit = run.results.kernel_units[event].astype(np.int64)
     most = int(np.bincount(unit, ms).argmax())
     on = f", most of it on {UNIT_TEXTS[most]} units" if UNIT_TEXTS.get(most) and is_most(unit == most) else ""
     if average_us < LAUNCH_US:

@@ -56,13 +56,10 @@ def trace_cause(run: Run, function: str, n_traces: int) -> TraceCause:
     # TensorFlow counts the traces of each object by itself.
     if int(table.loc[table["function"] == function, "tracing_count"].max()) < n_traces:
         return TraceCause("object")
-    source_map = run.results.source_map
-    if source_map is None:
-        return TraceCause("")
-    graphs = np.flatnonzero((source_map.functions["graph"] == function).to_numpy())
+    graphs = np.flatnonzero((run.source_map.functions["graph"] == function).to_numpy())
     if len(graphs) < 2:
         return TraceCause("")
-    shapes = _other_shapes(source_map, graphs)
+    shapes = _other_shapes(run.source_map, graphs)
     return TraceCause("shape", shapes) if shapes else TraceCause("value")
 
 
@@ -110,7 +107,7 @@ def retracing(run: Run) -> Iterator[Advice]:
         return
     table = run.results.tf_functions
     total = int(table.loc[table["function"] == name, "tracing_count"].max())
-    place = noted_place(run.results.source_map, "functions", "function", name)
+    place = noted_place(run.source_map, "functions", "function", name)
     cause = trace_cause(run, name, n)
     at = steps.typical(np.where(traced.cost_ms > 0, traced.cost_ms, np.inf)) if (traced.cost_ms > 0).any() else 0
     at = at if traced.cost_ms[at] > 0 else int(traced.cost_ms.argmax())
@@ -181,7 +178,7 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     if len(steps) < MIN_STEPS or not eager.is_hot or (run.calls.n_functions and not steps.has_device):
         return
     python, claim = run.free("python", "eager_hot_loop", run.ran(CALL_MS), is_outside=True)
-    line = top_line(run.trace, run.results.source_map, steps.pieces)
+    line = top_line(run.trace, run.source_map, steps.pieces)
     in_fit = run.is_keras_loop or (line is not None and ".train_on_batch(" in line.code)
     has_function = bool((run.results.tf_functions["eager_calls"] > 0).any())
     where = f" of {line.function} ({line.place})" if line is not None else ""
@@ -280,7 +277,7 @@ def _made_anew(run: Run) -> tuple[str, Fix, float] | None:
     time_ms = frame["step_time_ms"].to_numpy(np.float64)
     first_ms, *later_ms = (time_ms[is_first] - run.steps.median_ms).tolist()
     again_ms = float(sum(later_ms))
-    place = noted_place(run.results.source_map, "functions", "function", name)
+    place = noted_place(run.source_map, "functions", "function", name)
     part = StepPart("tracing", again_ms, float(time_ms.sum()) - first_ms)
     return (
         f"{name}{f' ({place})' if place else ''} is made anew {int(is_first.sum())} times, and traced in the first step of each "
@@ -420,4 +417,4 @@ def _owned_ms(run: Run) -> Float64:
 def _line_in(run: Run, events: Int64) -> CodeLine | None:
     trace = run.trace
     pieces = pd.DataFrame({"start_ps": trace.start_ps[events], "duration_ps": trace.duration_ps[events]})
-    return top_line(trace, run.results.source_map, pieces)
+    return top_line(trace, run.source_map, pieces)

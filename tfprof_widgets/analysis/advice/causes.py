@@ -55,7 +55,7 @@ IDLE_INPUT = 0.5
 
 def locked_ms(run: RunFacts) -> float:
     """What of the mean step neither ops nor the input have, while Python of the input computes, which shares the interpreter."""
-    steps, rows, load = run.steps, run.facts.attribution, run.load
+    steps, rows, load = run.steps, run.results.attribution, run.load
     computes = float(steps.wait_ms("host_compute").mean()) / steps.mean_ms if steps.mean_ms else 0.0
     if not steps.mean_ms or steps.has_device or load is None or load.own - computes < IDLE_INPUT:
         return 0.0
@@ -157,7 +157,7 @@ class DeviceWaits:
 
     def ms(self, chosen: Bool) -> Float64:
         """What some rows have of each averaged step."""
-        rows, steps = self.run.facts.attribution, self.run.steps
+        rows, steps = self.run.results.attribution, self.run.steps
         own = np.flatnonzero(chosen & (steps.entry_of[rows.step] >= 0))
         of_step = np.bincount(steps.entry_of[rows.step[own]], rows.time_ps[own] / PS_PER_MS, len(steps))
         return of_step.astype(np.float64)
@@ -174,7 +174,7 @@ class DeviceWaits:
 
     def before_kernels(self, ops: Bool) -> Bool:
         """The waits for launches of kernels of some ops, but for those at a border."""
-        rows = self.run.facts.attribution
+        rows = self.run.results.attribution
         found: Bool = self.is_launch & ~rows.is_at_border & np.append(ops, False)[rows.op]
         return found
 
@@ -185,7 +185,7 @@ class DeviceWaits:
 
     def most(self, of_op: npt.NDArray[np.integer]) -> list[int]:
         """Up to five of what ops belong to, by a number for each, before which the devices wait longest."""
-        rows, steps = self.run.facts.attribution, self.run.steps
+        rows, steps = self.run.results.attribution, self.run.steps
         own = np.flatnonzero(self.is_launch & (rows.op >= 0) & (steps.entry_of[rows.step] >= 0))
         time_ps = np.bincount(of_op[rows.op[own]], rows.time_ps[own])
         return [one for one in np.argsort(-time_ps, kind="stable")[:5].tolist() if time_ps[one] > 0]
@@ -193,7 +193,7 @@ class DeviceWaits:
 
 def device_waits(run: RunFacts) -> DeviceWaits:
     """The waits of devices for launches, and at the borders of steps."""
-    rows = run.facts.attribution
+    rows = run.results.attribution
     border = rows.is_at_border | ~rows.is_wait  # nothing follows the last work of all
     launch, dispatch, sync = (rows.category == CATEGORIES.index(one) for one in ("kernel_launch", "dispatch", "sync"))
     is_made_by_profiler = graphs_switched_off(run.trace).n_graphs > 0
@@ -220,6 +220,11 @@ class TracedOps:
     """For each framework op that of itself, -1 for none."""
     of_row: pd.Series
     """For each framework op that of itself, or of a gradient op of the op that it is the gradient of."""
+
+    @property
+    def is_noted(self) -> bool:
+        """Whether any graph is recorded."""
+        return len(self.source_map.details) > 0
 
     @cached_property
     def type(self) -> pd.Series:
@@ -305,13 +310,13 @@ class TracedOps:
         return found
 
 
-def ops_of_graphs(run: RunFacts) -> TracedOps | None:
-    """The traced ops, None without any graph."""
-    source_map = run.results.source_map
-    if source_map is None or not len(source_map.details):
-        return None
+def ops_of_graphs(run: RunFacts) -> TracedOps:
+    """The traced ops."""
     match = run.results.op_match
-    return TracedOps(source_map, pd.Series(match.own_row), pd.Series(match.row))
+    rows = (
+        pd.Series(row if len(run.source_map.details) else np.full_like(row, -1)) for row in (match.own_row, match.row)
+    )
+    return TracedOps(run.source_map, *rows)
 
 
 OFTEN = 0.5
@@ -464,9 +469,9 @@ class OutsideWork:
 def outside_work(run: RunFacts) -> tuple[OutsideWork, ...]:
     """Work of the user's functions outside of the training steps, most time first; nothing where nobody sampled lines, or of
     several hosts, as nobody knows of which."""
-    trace, source_map, coverage = run.trace, run.results.source_map, run.results.coverage
+    trace, source_map, coverage = run.trace, run.source_map, run.results.coverage
     frame, averaged = run.results.steps.frame, run.results.is_averaged
-    if source_map is None or not len(source_map.samples) or not len(coverage.start_ps) or frame["host"].nunique() > 1:
+    if not len(source_map.samples) or not len(coverage.start_ps) or frame["host"].nunique() > 1:
         return ()
     time_ps, frame_row = sample_times(trace, source_map)
     kinds = kinds_of(frame["name"])

@@ -38,19 +38,19 @@ class Computing:
     @cached_property
     def rows(self) -> Int64:
         """Which rows, in order of time within a step."""
-        rows, steps = self.run.facts.attribution, self.run.steps
+        rows, steps = self.run.results.attribution, self.run.steps
         side = CATEGORIES.index("device_compute" if steps.device_computes else "host_compute")
         return np.flatnonzero((rows.category == side) & np.isin(rows.step, steps.row))
 
     @cached_property
     def op(self) -> Int64:
         """The framework op of each, -1 for none."""
-        return self.run.facts.attribution.op[self.rows]
+        return self.run.results.attribution.op[self.rows]
 
     @cached_property
     def event(self) -> Int64:
         """The row of the trace of each."""
-        return self.run.facts.attribution.event[self.rows]
+        return self.run.results.attribution.event[self.rows]
 
     @cached_property
     def event_kernel(self) -> Int64:
@@ -63,7 +63,7 @@ class Computing:
     @cached_property
     def ms(self) -> Float64:
         """What each has of the mean step."""
-        return self.run.facts.attribution.time_ps[self.rows] / PS_PER_MS / max(len(self.run.steps), 1)
+        return self.run.results.attribution.time_ps[self.rows] / PS_PER_MS / max(len(self.run.steps), 1)
 
     @cached_property
     def op_ms(self) -> Float64:
@@ -90,14 +90,14 @@ class Computing:
 
     def rows_of(self, ops: Bool, amid: Int64 | None = None) -> Bool:
         """Which rows of `attribution` some framework ops have, with waits `amid` them."""
-        rows = self.run.facts.attribution
+        rows = self.run.results.attribution
         found: Bool = np.append(ops, False)[rows.op] & ~rows.is_wait
         found[[] if amid is None else amid] = True
         return found
 
     def rows_of_kernels(self, chosen: Bool) -> Bool:
         """Which rows of `attribution` some of the `kernels` run in."""
-        rows = self.run.facts.attribution
+        rows = self.run.results.attribution
         found: Bool = np.append(chosen, False)[self.event_kernel[rows.event]] & ~rows.is_wait
         return found
 
@@ -109,7 +109,7 @@ class Computing:
     @cached_property
     def _waits(self) -> tuple[Int64, Int64]:
         """Of each stretch in which a device idles, or no op runs on a host without one, the op before it, and its row."""
-        rows, steps = self.run.facts.attribution, self.run.steps
+        rows, steps = self.run.results.attribution, self.run.steps
         is_run = np.zeros(len(rows), np.bool_)
         is_run[self.rows] = self.op >= 0
         of_host = np.isin(rows.category, [CATEGORIES.index(one) for one in IDLE]) & (not steps.device_computes)
@@ -124,12 +124,12 @@ class Computing:
         """The rows in which a device idles between runs of some ops."""
         before, wait = self._waits
         own = np.append(ops, False)
-        found: Int64 = wait[own[before] & own[self.run.facts.attribution.op[wait]]]
+        found: Int64 = wait[own[before] & own[self.run.results.attribution.op[wait]]]
         return found
 
     def behind(self, ops: Bool) -> Int64:
         """The rows in which nothing runs right behind some ops, before others of the step."""
-        (before, wait), rows = self._waits, self.run.facts.attribution
+        (before, wait), rows = self._waits, self.run.results.attribution
         last = np.zeros(self.run.steps.n_all, np.int64)
         np.maximum.at(last, rows.step[self.rows], rows.start_ps[self.rows])
         found: Int64 = wait[np.append(ops, False)[before] & (rows.start_ps[wait] < last[rows.step[wait]])]
@@ -182,7 +182,7 @@ class Computing:
         run, top = self.run, self.top(ops)
         entry = run.results.layers.entries.iloc[int(run.results.layers.op_entry[top])]
         layer = str(entry["layer"]) if what == "layer" else ""
-        line = op_line(run, top) or noted_place(run.results.source_map, "layers", "layer", layer)
+        line = op_line(run, top) or noted_place(run.source_map, "layers", "layer", layer)
         name = (
             f"{NAMED[str(entry['kind'])]} {layer}" if layer else f"Line {line}" if what == "line" else self.types[top]
         )
@@ -240,7 +240,7 @@ class SpentOps:
     @cached_property
     def part(self) -> StepPart:
         """Of the mean step what they take, with what the device idles between them where the rule claims such time."""
-        rows, n_steps = self.computing.run.facts.attribution, max(len(self.computing.run.steps), 1)
+        rows, n_steps = self.computing.run.results.attribution, max(len(self.computing.run.steps), 1)
         amid_ms = float(rows.time_ps[self.amid].sum()) / PS_PER_MS / n_steps
         return self.computing.run.steps.part(self.name, self.computing.part(self.own).ms + amid_ms)
 
@@ -292,4 +292,4 @@ def op_line(run: RunFacts, op: int) -> str:
     """`file:line` of the user's that a framework op is charged to, empty where it is charged to none."""
     lines = run.results.source_lines
     row = lines.entries.iloc[int(lines.op_entry[op])]
-    return "" if row["bucket"] else place_of(run.results.source_map, str(row["file"]), int(row["line"]))
+    return "" if row["bucket"] else place_of(run.source_map, str(row["file"]), int(row["line"]))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ...trace.arrays import Bool, Float64, Int32, Int64
+from ...trace.source_map import SourceMap, empty_source_map
 from ...trace.trace import Trace
 from ..card import Advice, Claim, Fix, Highlight, Spans, advise, ns_range, step_highlight
 from ..common import PS_PER_MS, Stretches, number, percent
@@ -301,12 +302,10 @@ class RunFacts:
         """The trace."""
         return self.results.trace
 
-    @property
-    def facts(self) -> Facts:
-        """The same with every execution, for rules that need them."""
-        if not isinstance(self.results, Facts):
-            raise TypeError("this rule needs the executions of each host: ask it there")
-        return self.results
+    @cached_property
+    def source_map(self) -> SourceMap:
+        """What was recorded of the program; an empty one where nothing was."""
+        return self.results.source_map or empty_source_map()
 
     @cached_property
     def steps(self) -> StepFacts:
@@ -321,7 +320,7 @@ class RunFacts:
     @cached_property
     def work(self) -> OpWork:
         """What the ops of a usual step take."""
-        return op_work(self.facts, self.entry, len(self.steps))
+        return op_work(self.results, self.entry, len(self.steps))
 
     def advise(
         self,
@@ -405,10 +404,10 @@ class RunFacts:
     @cached_property
     def _in_keras_calls(self) -> bool:
         """Whether most steps began within a recorded call of `fit`, `evaluate` or `predict`."""
-        source_map = self.results.source_map
-        if source_map is None or not len(source_map.calls) or not len(self.steps):
+        calls = self.source_map.calls
+        if not len(calls) or not len(self.steps):
             return False
-        begin, end = (source_map.calls[name].to_numpy(np.int64) for name in ("begin_ns", "end_ns"))
+        begin, end = (calls[name].to_numpy(np.int64) for name in ("begin_ns", "end_ns"))
         at = self.steps.start_ps // 1000 + self.trace.origin_ns
         return bool(Stretches.of(begin, end).within(at, at + 1).mean() > 0.5)
 

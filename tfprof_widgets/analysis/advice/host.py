@@ -85,7 +85,7 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
         return
     at = int(saves.stall_ms.argmax())
     saving = steps.pieces[np.isin(steps.pieces["step"].to_numpy(), steps.row[saves.is_saving])]
-    line = top_line(run.trace, run.results.source_map, saving[saving["category"] == "other"])
+    line = top_line(run.trace, run.source_map, saving[saving["category"] == "other"])
     line = line if line and line.writes else None
     where = f" in {line.function} ({line.place})" if line else ""
     stall_ms = float(saves.stall_ms[saves.is_saving].mean())
@@ -177,8 +177,8 @@ MANY = 32
 
 def _most_ops(run: Run) -> tuple[str, str]:
     """What runs most of the ops, a layer, the metrics or the optimizer of many variables, and what to do about that."""
-    layers, work, source_map = run.results.layers, run.work, run.results.source_map
-    n_variables = 0 if source_map is None else int(source_map.variables["trainable"].astype(bool).sum())
+    layers, work = run.results.layers, run.work
+    n_variables = int(run.source_map.variables["trainable"].astype(bool).sum())
     if n_variables >= MANY and work.per_step[work.is_optimizer].sum() >= FIXED * work.n_ops:
         return f"the optimizer, for {n_variables:,} variables", _OF_VARIABLES
     n = np.bincount(layers.op_entry[run.results.op_shares.dominant], work.per_step * work.is_model, len(layers.entries))

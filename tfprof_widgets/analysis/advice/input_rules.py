@@ -109,9 +109,7 @@ _SAME_EACH_EPOCH = re.compile(
 
 def kind_of_input(run: Run) -> Kind:
     """What functions of all datasets do, by their ops in graphs and those that ran: a trace does not say whose a function is."""
-    source_map = run.results.source_map
-    if source_map is None:
-        return "unknown"
+    source_map = run.source_map
     graphs = np.flatnonzero([DATA_GRAPH.match(name) is not None for name in source_map.functions["graph"]])
     noted = set(source_map.ops["type"][source_map.ops["graph"].isin(graphs)])
     kinds = noted | set(input_ops(run)[1])
@@ -201,7 +199,7 @@ def map_call(run: Run) -> UserCall | None:
             return not costly.name.isidentifier() and given.lineno <= costly.line <= (given.end_lineno or 0)
         return isinstance(given, ast.Name) and given.id == costly.name
 
-    return only_call(run.results.source_map, "map", gives_it)
+    return only_call(run.source_map, "map", gives_it)
 
 
 def _parallel(run: Run) -> Fix:
@@ -242,7 +240,7 @@ def _prefetch(run: Run) -> Fix:
         given = {one.arg for one in call.keywords}
         return is_of_model(call) and len(call.args) == 1 and not given & {"x", "y", "batch_size"}
 
-    call = only_call(run.results.source_map, "fit", takes_a_dataset)
+    call = only_call(run.source_map, "fit", takes_a_dataset)
     data = call.call.args[0] if call else None
     if call is None or not isinstance(data, ast.Name) or "tf" not in call.names or kind_of_input(run) == "stateful":
         return Fix(words)
@@ -335,7 +333,7 @@ def _of_stage(run: Run, short: str, pipeline: pd.Series | None) -> Fix:
     """What the table of the input says of the iterator, and the statement where one argument does it."""
     words = "" if pipeline is None else str(pipeline["suggestion"])
     words = words or f"Add .prefetch({_AUTOTUNE}) as the last step of the pipeline."
-    source_map = run.results.source_map
+    source_map = run.source_map
     if ".rebatch(" in words:
         call = only_call(source_map, "batch", _is_behind_unbatch)
         return rewritten(words, call, _rebatched(call) if call else "")
@@ -445,7 +443,7 @@ def _waits(run: Run, part: StepPart) -> str:
 
 def _cause(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> tuple[str, str, Fix]:
     """The stage that its headline is about, why it is slow, and what to write."""
-    debugging = only_call(run.results.source_map, "enable_debug_mode", lambda _: True)
+    debugging = only_call(run.source_map, "enable_debug_mode", lambda _: True)
     if debugging and runs_python(run):
         why = f"tf.data's debug mode ({debugging.place}) makes one element after another, in Python"
         return "", why, Fix("Leave tf.data.experimental.enable_debug_mode() out.")
@@ -474,8 +472,7 @@ _OF_ARRAYS = ("Dataset_map_grab_batch", "Dataset_map_permutation", "Dataset_flat
 
 def _cuts_arrays(run: Run) -> bool:
     """Whether all functions of datasets are those by which Keras makes batches of arrays."""
-    source_map = run.results.source_map
-    graphs = [] if source_map is None else [one for one in source_map.functions["graph"] if DATA_GRAPH.match(one)]
+    graphs = [one for one in run.source_map.functions["graph"] if DATA_GRAPH.match(one)]
     return _OF_ARRAYS[0] in graphs and set(graphs) <= {*_OF_ARRAYS}
 
 
@@ -516,8 +513,8 @@ FULL = 0.9
 
 def py_dataset(run: Run) -> str:
     """Such as `Rows.__getitem__ (train.py:9)`, where a class of the user's and no generator makes the batches; "" where not."""
-    source_map = run.results.source_map
-    if source_map is None or not run.is_keras_loop:
+    source_map = run.source_map
+    if not run.is_keras_loop:
         return ""
     files = source_map.files[source_map.files["is_user"].astype(bool)]
     found = []

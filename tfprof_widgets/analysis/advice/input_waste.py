@@ -74,9 +74,7 @@ class LateCut:
 
 def late_cut(run: Run) -> LateCut | None:
     """The cut behind most of the work of mapped functions."""
-    traced, shares = run.traced_ops, run.results.op_shares
-    if traced is None:
-        return None
+    traced, shares = run.graph, run.results.op_shares
     is_own = run.results.op_scopes.is_input & (np.array(shares.type, np.str_) != "Dataset")
     own_us, row = np.where(is_own, run.results.op_sums.self_us, 0.0), traced.row.to_numpy(np.int64)
     movable, needs_all = (

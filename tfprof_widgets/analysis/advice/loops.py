@@ -74,7 +74,7 @@ class GraphLoops:
 
     def n_iterations(self, loop: int) -> int:
         """The least number of iterations, as not each execution of a cheap op is recorded; 0 where no op of its own is."""
-        run, runs = self.run, self.run.facts.occurrences
+        run, runs = self.run, self.run.results.occurrences
         found = self.each_turn & (self.of_unit == loop)
         rows = np.flatnonzero(found[runs.op] & (run.entry[runs.event] >= 0))
         count = np.bincount(runs.op[rows] * np.int64(len(run.steps)) + run.entry[runs.event[rows]])
@@ -91,7 +91,9 @@ class GraphLoops:
     def op_ms(self) -> Float64:
         """How long its ops compute in that beyond the cost of running any op."""
         row, _, ms = self.rows
-        return self._sums(np.where(self.run.facts.attribution.op[row] >= 0, np.maximum(ms - OP_OVERHEAD_MS, 0.0), 0.0))
+        return self._sums(
+            np.where(self.run.results.attribution.op[row] >= 0, np.maximum(ms - OP_OVERHEAD_MS, 0.0), 0.0)
+        )
 
     def _sums(self, ms: Float64) -> Float64:
         total = np.bincount(self.rows[1], ms, len(self.name))
@@ -101,7 +103,7 @@ class GraphLoops:
     def rows(self) -> tuple[Int64, Int64, Float64]:
         """The rows of `attribution` that loops have on a host, the loop of each and its time: runs of their ops, and what lies
         next to these, from the first in a step to the last, in which no op of the model's runs."""
-        run, rows, shares = self.run, self.run.facts.attribution, self.run.results.op_shares
+        run, rows, shares = self.run, self.run.results.attribution, self.run.results.op_shares
         of_op, in_loop = np.full(len(shares.name) + 1, -1), np.flatnonzero(self.of_unit >= 0)
         of_op[shares.dominant[in_loop]] = self.of_unit[in_loop]
         holds = np.array([_HOLDS_OTHERS.match(kind) is not None for kind in shares.type], np.bool_)
@@ -138,7 +140,7 @@ class GraphLoops:
         run, trace = self.run, self.run.trace
         is_process = trace.names_matching([_PROCESSES]) & (run.entry >= 0)
         holds = np.zeros(trace.n_events + 1, np.bool_)
-        holds[nearest_marked(trace.nesting.parent, is_process)[run.facts.occurrences.event]] = True
+        holds[nearest_marked(trace.nesting.parent, is_process)[run.results.occurrences.event]] = True
         events = np.flatnonzero(is_process & ~holds[:-1])
         usual = float(np.median(np.bincount(run.entry[events], minlength=len(run.steps)))) if len(run.steps) else 0.0
         if usual < 2 * self.n_noted * max(run.calls.n_functions, 1.0):
@@ -148,7 +150,7 @@ class GraphLoops:
 
 def graph_loops(run: Run, traced: TracedOps) -> GraphLoops | None:
     """The loops of the graphs that ran, None where none is known to have run."""
-    ops, units = traced.source_map.ops, run.facts.occurrences.name
+    ops, units = traced.source_map.ops, run.results.occurrences.name
     graphs, names = ops["graph"].to_numpy(), ops["op"].to_numpy(object)
     own_row = traced.row.to_numpy()[run.results.op_shares.dominant]
     graph = np.where(own_row >= 0, np.append(graphs, -1)[own_row], -1)
@@ -219,8 +221,8 @@ LITTLE = 0.1
 )
 def graph_loop(run: Run) -> Iterator[Advice]:
     """A loop of TensorFlow runs small ops in turn; gain: what its ops do not compute, of a device its waits for launches."""
-    steps, traced = run.steps, run.traced_ops
-    if len(steps) < MIN_STEPS or run.eager.is_hot or traced is None:
+    steps, traced = run.steps, run.graph
+    if len(steps) < MIN_STEPS or run.eager.is_hot or not traced.is_noted:
         return
     loops = graph_loops(run, traced)
     if loops is None or (steps.has_device and run.is_compiled):
@@ -259,7 +261,7 @@ def graph_loop(run: Run) -> Iterator[Advice]:
 
 def _rows_of(run: Run, loops: GraphLoops, chosen: Sequence[int]) -> Bool:
     """Which rows of `attribution` some loops have, of a device those that wait for their ops."""
-    rows = run.facts.attribution
+    rows = run.results.attribution
     if run.steps.has_device:
         return np.isin(rows.op, run.results.op_shares.dominant[np.isin(loops.of_unit, chosen)])
     row, loop, _ = loops.rows
@@ -306,7 +308,7 @@ def _launch_ms(loops: GraphLoops) -> Float64:
     """How long devices wait for launches of the kernels of each loop in a usual step."""
     run = loops.run
     ops = [run.results.op_shares.dominant[loops.of_unit == loop] for loop in range(len(loops.name))]
-    rows = (run.waits.is_launch & np.isin(run.facts.attribution.op, own) for own in ops)
+    rows = (run.waits.is_launch & np.isin(run.results.attribution.op, own) for own in ops)
     return np.array([float(np.median(run.waits.ms(own))) for own in rows], np.float64)
 
 
@@ -335,10 +337,10 @@ def user_frames(source_map: SourceMap, frame: int, until: str = "") -> Iterator[
 def large_graph(run: Run) -> Iterator[Advice]:
     """A large graph is traced in steps that no average counts, as a loop of Python put its body into it again and again, or an
     array became a constant; gain: its share of the time captured."""
-    frame, source_map = run.results.steps.frame, run.results.source_map
+    frame, source_map = run.results.steps.frame, run.source_map
     compile_ms = np.where(run.results.is_averaged, 0.0, frame["compile_ms"].to_numpy(np.float64))
     part = StepPart("compile", float(compile_ms.sum()), run.results.coverage.captured_ps / PS_PER_MS)
-    if source_map is None or part.ratio < MEDIUM_GAIN:
+    if part.ratio < MEDIUM_GAIN:
         return
     why, place, fix = _unrolled(source_map) or _large_constant(source_map) or ("", "", Fix())
     if not why:

@@ -115,8 +115,8 @@ class Moved:
 def many_passes(run: Run) -> Iterator[Advice]:
     """Elementwise ops move the same numbers again and again, at the speed of memory; gain: of their share the bytes that one
     kernel for all would not move."""
-    computing, per_us, traced = run.computing, _per_us(run), run.traced_ops
-    if traced is None or run.is_compiled or not per_us:
+    computing, per_us, traced = run.computing, _per_us(run), run.graph
+    if run.is_compiled or not per_us:
         return
     row, spent = traced.row.to_numpy(np.int64), run.results.op_sums
     passes = computing.of_type(_ELEMENTWISE)
@@ -129,7 +129,7 @@ def many_passes(run: Run) -> Iterator[Advice]:
     known, part = np.flatnonzero(ops & (row >= 0)), computing.part(passes)
     if part.ratio <= HIGH_GAIN or int(passes[known].sum()) < MIN_PASSES:
         return
-    moved, count = Moved(traced, row[known], batch_size_of(run.facts, 0)), spent.count[known]
+    moved, count = Moved(traced, row[known], batch_size_of(run.results, 0)), spent.count[known]
     us, n_bytes = float(spent.self_us[known][passes[known]].sum()), moved.all * count
     pass_bytes = float(n_bytes[passes[known]].sum())
     is_told = us >= MOST * float(spent.self_us[passes].sum()) and pass_bytes >= ROOF * per_us * us
@@ -170,15 +170,15 @@ def _fewer_passes(run: Run, *, is_optimizer: bool) -> Fix:
 def slow_sum(run: Run) -> Iterator[Advice]:
     """Sums over a large axis, such as gradients of biases, are far slower than memory gives what they read; gain: what they take
     beyond a quarter of its speed."""
-    computing, per_us, traced = run.computing, _per_us(run), run.traced_ops
+    computing, per_us, traced = run.computing, _per_us(run), run.graph
     own = computing.of_type(_REDUCTION)
-    if traced is None or run.is_compiled or not per_us or computing.part(own).ratio <= HIGH_GAIN:
+    if run.is_compiled or not per_us or computing.part(own).ratio <= HIGH_GAIN:
         return
     row, sums = traced.row.to_numpy(np.int64), run.results.op_sums
     groups = ((what, ops) for what, ops in computing.groups(own) if what in ("op", "type"))
     what, ops = next(one for one in groups if one[0] == "type" or computing.part(one[1]).ratio > HIGH_GAIN)
     known, part = np.flatnonzero(ops & (row >= 0)), computing.part(ops)
-    reads = Moved(traced, row[known], batch_size_of(run.facts, 0)).reads
+    reads = Moved(traced, row[known], batch_size_of(run.results, 0)).reads
     us, n_bytes = (
         float(sums.self_us[known].sum()),
         sum(sum(one) * sums.count[op] for one, op in zip(reads, known, strict=True)),
@@ -207,7 +207,7 @@ _UNKNOWN_SIZE = re.compile(r"Where|Unique(WithCounts)?(V2)?|NonMaxSuppressionV\d
 def unknown_size(run: Run) -> Iterator[Advice]:
     """The host waits for the size of a result, which the device alone knows, and the device for the host; gain: the share of the
     step in which it does."""
-    computing, rows = run.computing, run.facts.attribution
+    computing, rows = run.computing, run.results.attribution
     own, at = computing.of_type(_UNKNOWN_SIZE), computing.rows
     if run.is_compiled or not run.steps.device_computes or not own.any():
         return

@@ -210,8 +210,8 @@ _ON_ROWS = {
 @rule("Work on fewer rows of a table", claims=COMPUTE, explains=("small_batch",), least=HIGH_GAIN)
 def dense_update(run: Run) -> Iterator[Advice]:
     """A step copies, computes with or updates all rows of tables of which it reads few; gain: the share of what takes most."""
-    traced = run.traced_ops
-    if traced is None or len(run.steps) < MIN_STEPS:
+    traced = run.graph
+    if len(run.steps) < MIN_STEPS:
         return
     tables, found = _tables(run, traced), dict[str, list[tuple[float, int, Bool, Bool]]]()
     for table in tables:
@@ -268,7 +268,7 @@ def _on_all_rows(run: Run, traced: TracedOps, table: int) -> dict[str, tuple[Boo
 
 def _tables(run: Run, traced: TracedOps) -> dict[int, int]:
     """The trainable variables of which steps gather few rows, and how many at most; 0 where that is not known."""
-    variables, batch = traced.source_map.variables, batch_size_of(run.facts, 0)
+    variables, batch = traced.source_map.variables, batch_size_of(run.results, 0)
     found: dict[int, int] = {}
     shapes = [parse_shapes(text)[0] or (1,) for text in variables["shape"].tolist()]
     for row in traced.ran(*_GATHERS):
@@ -484,7 +484,7 @@ def all_pairs(run: Run) -> Iterator[Advice]:
     traced = run.graph
     if run.is_compiled or run.compiles_functions:
         return
-    batch, own = batch_size_of(run.facts, 0), traced.row.to_numpy()
+    batch, own = batch_size_of(run.results, 0), traced.row.to_numpy()
     rows = np.unique(own[(own >= 0) & run.computing.matter]).tolist()
     summed = {row: _up_to_sum(traced, row) for row in rows if _makes_pairs(traced, row, batch)}
     shapes = {row: traced.output_shapes(row)[0] or () for row, ops in summed.items() if ops}
@@ -577,7 +577,7 @@ def memory_fragmentation(run: Run) -> Iterator[Advice]:
 @rule("Stop memory from growing")
 def memory_growth(run: Run) -> Iterator[Advice]:
     """Memory in use keeps growing from step to step."""
-    memory = run.facts.memory
+    memory = run.results.memory
     if not len(memory.step_spans):
         return
     for name in memory.allocators:  # one turn per allocator

@@ -98,9 +98,9 @@ def inefficient_op(run: Run) -> Iterator[Advice]:
 
 def _filter_sizes(run: Run) -> dict[str, tuple[int, int]]:
     """Height and width of the filters of each layer that has one convolution, by its variable."""
-    variables = None if run.results.source_map is None else run.results.source_map.variables
+    variables = run.source_map.variables
     found: dict[str, list[tuple[int, int]]] = {}
-    for layer, text in [] if variables is None else zip(variables["layer"], variables["shape"], strict=True):
+    for layer, text in zip(variables["layer"], variables["shape"], strict=True):
         shape = next(iter(parse_shapes(str(text))), None) or ()
         if layer and len(shape) == 4 and min(shape) > 0:
             found.setdefault(str(layer), []).append(shape[:2])
@@ -126,7 +126,7 @@ def _large_filters(run: Run) -> Iterator[Advice]:
         layer = str(layers.entries["layer"].iloc[layers.op_entry[top]])
         n, one = (size - 1) // 2, filters[layer]
         farther = f", the {n} that see as far {percent(one.left(n))}" if n > FEWEST else ", and see as far"
-        place = noted_place(run.results.source_map, "layers", "layer", layer)
+        place = noted_place(run.source_map, "layers", "layer", layer)
         where = f" ({place})" if place else ""
         is_one = len(filters) == 1
         each = f" of {layer}{where} takes" if is_one else f"s of {len(filters)} layers, {layer}{where} above all, take"
@@ -159,9 +159,7 @@ class _Filter:
 
 def _filter(run: Run, ops: Bool, size: int) -> _Filter | None:
     """What is known of the convolution that some ops and gradients are of; None of one that upsamples."""
-    traced = run.traced_ops
-    if traced is None:
-        return _Filter(ops, size)
+    traced = run.graph
     for row in np.unique(traced.of_row[ops & (traced.of_row >= 0)]).tolist():
         if traced.type[row] == "Conv2DBackpropInput":  # its own gradient is a Conv2D, which comes later
             return None
@@ -238,7 +236,7 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
 @rule("Move ops from the host to the device", claims=("host_compute", "copy_to_device", "output"))
 def host_fallback(run: Run) -> Iterator[Advice]:
     """Ops of the step run on the CPU while the device waits; gain: that time, with the copies of what they take and make."""
-    steps, shares, rows = run.steps, run.results.op_shares, run.facts.attribution
+    steps, shares, rows = run.steps, run.results.op_shares, run.results.attribution
     if not steps.has_device or float(steps.wait_ms("host_compute").mean()) < MEDIUM_GAIN * steps.mean_ms:
         return
     names = shares.name
@@ -279,17 +277,16 @@ def host_fallback(run: Run) -> Iterator[Advice]:
 
 def _on_device(run: Run, op: int) -> Fix:
     """How a framework op comes off the CPU: by the line that put it there, where one did."""
-    traced, device = run.traced_ops, run.steps.device
-    row = int(traced.row[op]) if traced is not None else -1
-    details = traced.source_map.details if traced is not None else None
-    told = "" if details is None else "".join(details["device"][details["op"] == row].head(1).astype(str))
-    if "CPU" not in told or traced is None:
+    source_map, device = run.source_map, run.steps.device
+    row = int(run.graph.row[op])
+    told = "".join(source_map.details["device"][source_map.details["op"] == row].head(1).astype(str))
+    if "CPU" not in told:
         return Fix(
             f"It has no kernel of this type and dtype for the {device}, or is placed by hand (tf.device). float32 and int32 have "
             "kernels where float64, strings and int64 have none; tf.debugging.set_log_device_placement(True), before anything "
             "runs, says where each op is placed."
         )
-    place, code = _placing_line(traced.source_map, int(traced.source_map.ops["frame"].iloc[row]))
+    place, code = _placing_line(source_map, int(source_map.ops["frame"].iloc[row]))
     where = f"{one_line(code)} at {place} places it" if place else "tf.device places it"
     return Fix(
         f'{where} on the CPU: leave that out, or have "/{device}:0" there. Where the {device} has no kernel for an op, place '
@@ -382,20 +379,16 @@ def half_precision(run: Run) -> Iterator[Advice]:
 
 def _ops_of_type(run: Run, dtype: str) -> Bool:
     """The framework ops that make numbers of one type; those missing in graphs count where all weights are of that type."""
-    traced = run.traced_ops
-    if traced is None:
-        return np.zeros(len(run.results.op_shares.name), np.bool_)
+    traced = run.graph
     told = traced.dtype.reindex(traced.row).fillna("").to_numpy(object)
-    found: Bool = (told == dtype) | (told == "") & ({*_weight_types(run)} == {dtype})
+    found: Bool = (told == dtype) | (told == "") & traced.is_noted & ({*_weight_types(run)} == {dtype})
     return found & ~run.results.op_scopes.is_input
 
 
 def _weight_types(run: Run) -> list[str]:
     """The type of numbers of each trained variable."""
-    source_map = run.results.source_map
-    if source_map is None:
-        return []
-    return [*source_map.variables["dtype"][source_map.variables["trainable"].astype(bool)]]
+    variables = run.source_map.variables
+    return [*variables["dtype"][variables["trainable"].astype(bool)]]
 
 
 def _ops_on(run: Run, unit: ComputeUnit) -> Bool:
@@ -448,8 +441,8 @@ def _one_hot_products(traced: TracedOps) -> tuple[list[int], list[int]]:
 )
 def text_of_numbers(run: Run) -> Iterator[Advice]:
     """Each step makes text of numbers, as printing within a graph does; gain: the share of making and writing it, on the host."""
-    traced, steps = run.traced_ops, run.steps
-    if traced is None or not steps.mean_ms:
+    traced, steps = run.graph, run.steps
+    if not steps.mean_ms:
         return
     made = traced.dtype[traced.dtype == "string"].index
     of_numbers = [row for row in made.tolist() if traced.dtype.get(traced.source(row, 0), "string") != "string"]
@@ -485,7 +478,7 @@ def number_checks(run: Run) -> Iterator[Advice]:
         return
     ops = SpentOps(run.computing, "check", chosen)
     n, behind = ops.n_per_step, run.computing.behind(chosen)
-    behind_ms = float(run.facts.attribution.time_ps[behind].sum()) / PS_PER_MS / len(steps)
+    behind_ms = float(run.results.attribution.time_ps[behind].sum()) / PS_PER_MS / len(steps)
     part = steps.part("check", ops.part.ms + behind_ms)
     yield run.advise(
         f"{amount(n)} of {amount(run.work.n_ops)} ops a step check for what is no number (NaN): about {part}.",

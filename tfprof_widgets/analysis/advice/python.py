@@ -94,7 +94,7 @@ def _line_of(run: Run) -> CodeLine | None:
         return gap.lines[0]
     if run.is_keras_loop or not _is_between_calls(run):
         return None
-    line = top_line(run.trace, run.results.source_map, gap.pieces)
+    line = top_line(run.trace, run.source_map, gap.pieces)
     return line or traced_function(run.trace, run.entry, gap.pieces)
 
 
@@ -252,7 +252,7 @@ def _is_saving(run: Run, one: CalledWork) -> bool:
 
 def _faster_elsewhere(run: Run) -> Fix:
     """What makes a loop wait less for what another thread or process makes."""
-    started = only_call(run.results.source_map, "Thread", lambda _: True)
+    started = only_call(run.source_map, "Thread", lambda _: True)
     maker = started.argument("target") if started else None
     return Fix(
         f"What it waits for comes too slowly{f' from {ast.unparse(maker)}' if maker else ''}. One thread at a time runs Python: "
@@ -393,7 +393,7 @@ def _fix(run: Run, one: OutsideWork) -> Fix:
 
 def _callbacks(run: Run) -> str:
     """Those that the program's `fit` is given, by name; empty where they are not known."""
-    call = only_call(run.results.source_map, "fit", lambda call: any(one.arg == "callbacks" for one in call.keywords))
+    call = only_call(run.source_map, "fit", lambda call: any(one.arg == "callbacks" for one in call.keywords))
     given = getattr(call.argument("callbacks") if call else None, "elts", ())
     names = [ast.unparse(getattr(one, "func", one)).rpartition(".")[2] for one in given]
     return f" ({one_line(', '.join(names))})" if names else ""

@@ -131,7 +131,7 @@ class PythonGap:
 
 def python_gap(run: RunFacts) -> PythonGap:
     """The gaps of the steps in which neither an op nor the device runs."""
-    trace, source_map, steps = run.trace, run.results.source_map, run.steps
+    trace, source_map, steps = run.trace, run.source_map, run.steps
     if not len(steps):
         return PythonGap(np.zeros(0), 0.0)
     usual = float(np.median(steps.longest_ms("other")))
@@ -141,7 +141,7 @@ def python_gap(run: RunFacts) -> PythonGap:
     np.add.at(of_step, long["step"].to_numpy(np.int64), long["duration_ps"].to_numpy(np.int64) / PS_PER_MS)
     pieces = long[["start_ps", "duration_ps"]].assign(entry=steps.entry_of[long["step"].to_numpy(np.int64)])
     gap = PythonGap(of_step[steps.row], usual, pieces=pieces)
-    if source_map is None or not len(source_map.samples):
+    if not len(source_map.samples):
         return gap
     time_ps, frame = sample_times(trace, source_map)
     in_gap = covered(time_ps, long)
@@ -193,8 +193,8 @@ def seen_spans(steps: StepFacts, time_ps: Int64, entry: Int64, chosen: Bool) -> 
 
 def other_thread(run: RunFacts) -> tuple[CodeLine, Spans] | None:
     """Where another thread of the program runs Python, and when it was seen to in the steps; None where it hardly was."""
-    trace, source_map, steps = run.trace, run.results.source_map, run.steps
-    if source_map is None or not len(steps):
+    trace, source_map, steps = run.trace, run.source_map, run.steps
+    if not len(steps):
         return None
     busy_ps, frame = sample_times(trace, source_map, "other")
     time_ps = np.union1d(sample_times(trace, source_map)[0], busy_ps)
@@ -217,10 +217,8 @@ def covered(time_ps: Int64, pieces: pd.DataFrame) -> Bool:
     return (at >= 0) & (time_ps < np.append(end, 0)[at])
 
 
-def top_line(trace: Trace, source_map: SourceMap | None, pieces: pd.DataFrame) -> CodeLine | None:
+def top_line(trace: Trace, source_map: SourceMap, pieces: pd.DataFrame) -> CodeLine | None:
     """The line at which the user's thread was most often in some pieces; None where nobody sampled it often enough."""
-    if source_map is None or not len(source_map.samples):
-        return None
     time_ps, frame = sample_times(trace, source_map)
     inside = frame[covered(time_ps, pieces)]
     lines = _lines(source_map, inside, None)
@@ -359,8 +357,8 @@ class CalledWork:
 
 def called_work(run: RunFacts, *, calls_only_hooks: bool) -> tuple[CalledWork, ...]:
     """The user's functions beside the one that runs the steps, most time first; nothing where nobody sampled lines."""
-    trace, source_map, steps = run.trace, run.results.source_map, run.steps
-    if source_map is None or not len(source_map.samples) or not len(steps):
+    trace, source_map, steps = run.trace, run.source_map, run.steps
+    if not len(source_map.samples) or not len(steps):
         return ()
     time_ps, frame = sample_times(trace, source_map)
     entry = entry_at(steps, time_ps)
@@ -429,7 +427,7 @@ class EagerWork:
 
 def eager_work(run: RunFacts) -> EagerWork:
     """Whether the steps run op by op."""
-    trace, facts, entry, steps, work = run.trace, run.facts, run.entry, run.steps, run.work
+    trace, facts, entry, steps, work = run.trace, run.results, run.entry, run.steps, run.work
     occurrences = facts.occurrences
     is_call = by_ends(trace, lambda name, *_: calls_op(name))[trace.name_id]
     rows = np.flatnonzero(is_call & (entry >= 0) & ~within_data(trace))

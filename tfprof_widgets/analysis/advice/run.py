@@ -18,7 +18,7 @@ from ..places import FrameTable, frame_places
 from ..steps.owners import CATEGORIES
 from ..steps.spans import MIN_STEPS, SpanType, kinds_of, on_stream
 from ..steps.steps import fetches_in_a_loop
-from .causes import TracedOps, device_waits, input_wait, iterator_spans, ops_of_graphs, outside_work, shuffle_fill_of
+from .causes import device_waits, input_wait, iterator_spans, ops_of_graphs, outside_work, shuffle_fill_of
 from .claims import Claims
 from .computing import Computing
 from .facts import RunFacts, StepPart
@@ -50,11 +50,11 @@ class Run(RunFacts):
     @cached_property
     def claims(self) -> Claims:
         """What of the steps' time no advice speaks of yet."""
-        return Claims(self.facts.attribution, self.steps, self.with_compiling.steps)
+        return Claims(self.results.attribution, self.steps, self.with_compiling.steps)
 
     def ran(self, overhead_ms: float = 0.0, least_ms: float = 0.0, *, of_model: bool = False) -> Spans:
         """When ops ran on the host in the averaged steps, without what calling each takes, and at least so long."""
-        rows = self.facts.attribution
+        rows = self.results.attribution
         is_run = (rows.op >= 0) & ~rows.is_wait & (rows.category == CATEGORIES.index("host_compute"))
         if of_model:
             grows = (self.results.layers.op_phase != OPTIMIZER) & ~self.results.op_scopes.is_input
@@ -87,7 +87,7 @@ class Run(RunFacts):
     shuffle_fill = cached_property(shuffle_fill_of)
     waits = cached_property(device_waits)
     gap = cached_property(python_gap)
-    traced_ops = cached_property(ops_of_graphs)
+    graph = cached_property(ops_of_graphs)
 
     @cached_property
     def new_iterator_ms(self) -> Float64:
@@ -116,13 +116,6 @@ class Run(RunFacts):
             return False
         waited_ms = sum(float(steps.wait_ms(name).mean()) for name in ("input", "kernel_launch"))
         return waited_ms > steps.ms("device_compute")
-
-    @property
-    def graph(self) -> TracedOps:
-        """The same, for rules that need it."""
-        if self.traced_ops is None:
-            raise TypeError("this rule needs the ops of graphs")
-        return self.traced_ops
 
     @cached_property
     def call_gaps(self) -> CallGaps:
@@ -173,7 +166,7 @@ def runs_functions(run: Run) -> bool:
 
 def has_graph(run: Run) -> bool:
     """Whether their graphs are known, too."""
-    return runs_functions(run) and run.traced_ops is not None
+    return runs_functions(run) and run.graph.is_noted
 
 
 def recurs(run: Run) -> bool:
@@ -219,9 +212,8 @@ def mapped_function(run: Run) -> MappedFunction | None:
     """The function on the line that takes most of the time in ops of the input; None where several lines are left, as a trace
     does not say whose an op is."""
     own_us = np.where(run.results.op_scopes.is_input, run.results.op_sums.self_us, 0.0)
-    op = _costliest_op(run, own_us)
-    source_map = run.results.source_map
-    if op < 0 or source_map is None:
+    op, source_map = _costliest_op(run, own_us), run.source_map
+    if op < 0 or source_map.is_empty:
         return None
     shares = run.results.op_shares
     ran = {(shares.name[i], shares.type[i]) for i in np.flatnonzero(own_us > 0).tolist()}
@@ -317,7 +309,7 @@ def compiled(run: Run, into: str = "fewer, larger kernels") -> Fix:
 
 
 def _compiled_with(run: Run, words: str, name: str, value: str) -> Fix:
-    call = only_call(run.results.source_map, "compile", is_of_model)
+    call = only_call(run.source_map, "compile", is_of_model)
     return rewritten(words, call, call.with_keyword(name, value) if call else "")
 
 
@@ -329,24 +321,20 @@ def copy_events(run: Run, way: Literal["h2d", "d2h"]) -> Int64:
     if not run.steps.has_device:
         return np.empty(0, np.int64)
     return np.flatnonzero(
-        on_stream(run.trace) & (run.facts.steps.span_type == _TYPE[way]) & (run.trace.duration_ps > 0)
+        on_stream(run.trace) & (run.results.steps.span_type == _TYPE[way]) & (run.trace.duration_ps > 0)
     )
 
 
 def input_sizes(run: Run, op: int) -> str:
     """What an op reads, but for what is no more than a list of numbers: `8192x2047 and 2047x2047`."""
-    traced = run.traced_ops
-    row = int(traced.row[op]) if traced is not None else -1
-    sizes = [shape for shape in traced.input_shapes(row) if shape] if traced is not None and row >= 0 else []
+    sizes = [shape for shape in run.graph.input_shapes(int(run.graph.row[op])) if shape]
     known = ["x".join("?" if one < 0 else str(one) for one in shape) for shape in sizes[:2] if len(shape) > 1]
     return " and ".join(known)
 
 
 def masked_length(run: Run) -> int:
     """How many places each sequence of a batch has, where rows are looked up by them and a mask may hide some; 0 where not."""
-    traced = run.traced_ops
-    if traced is None:
-        return 0
+    traced = run.graph
     looked_up = [shape for row in traced.ran("GatherV2", "ResourceGather") for shape in traced.input_shapes(row)[1:2]]
     compared = [shape for row in traced.ran("NotEqual") for shape in traced.input_shapes(row)[:1]]
     return max((shape[1] for shape in compared if shape and len(shape) == 2 and shape in looked_up), default=0)

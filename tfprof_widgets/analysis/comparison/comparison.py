@@ -187,12 +187,8 @@ def _said(value: object) -> str:
 
 def _weights(run: Run) -> pd.DataFrame:
     """The variables that ops which ran read, else those of layers that ran; a name of two live models stands for none."""
-    frame, source_map = compute_variables(run.results), run.results.source_map
-    if source_map is None or frame.empty:
-        return frame.iloc[:0]
-    traced = run.traced_ops
-    details = source_map.details
-    ran: list[int] = [] if traced is None else traced.row[traced.row >= 0].unique().tolist()
+    frame, traced, details = compute_variables(run.results), run.graph, run.source_map.details
+    ran = traced.row[traced.row >= 0].unique()
     read = details.loc[details["op"].isin(ran) & (details["variable"] >= 0), "variable"].unique()
     if len(read):
         frame = frame.iloc[np.sort(read)]
@@ -208,8 +204,7 @@ def _paths(frame: pd.DataFrame) -> list[Path]:
 
 def _layers(a: Run, b: Run) -> Iterator[str]:
     """Layers that ran in one run, and that the other did not even have."""
-    maps = [run.results.source_map for run in (a, b)]
-    noted = [[] if one is None else one.layers["layer"].unique().tolist() for one in maps]
+    noted = [run.source_map.layers["layer"].unique().tolist() for run in (a, b)]
     if not all(noted):
         return
     for run, own, others, word in ((b, noted[1], noted[0], "new"), (a, noted[0], noted[1], "gone")):
@@ -234,9 +229,7 @@ def _numbers(a: Run, b: Run) -> Iterator[str]:
     """What type of numbers most products of matrices and convolutions are of."""
     kinds = []
     for run in (a, b):
-        traced = run.traced_ops
-        if traced is None:
-            return
+        traced = run.graph
         rows = traced.row[(traced.row >= 0).to_numpy()].unique()
         rows = rows[traced.type.iloc[rows].str.match(_PRODUCTS).to_numpy(np.bool_)]
         dtypes = traced.dtype.reindex(rows).dropna()

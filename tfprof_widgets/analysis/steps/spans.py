@@ -320,7 +320,9 @@ def distinct_names(names: Sequence[str], hosts: npt.NDArray[np.object_]) -> npt.
 MIN_STEPS = 3
 """Of fewer steps nobody can tell what is usual; rules about what recurs say nothing then."""
 _OUTLIER = 3.0
-"""The first step of a session is left out of averages when it takes more than this many medians of the others."""
+"""The first step of a session is left out of averages when it takes more than this many medians of the others, and"""
+_MOST_WARMING = 3
+"""so are the second and third behind such a one: kernels are chosen and memory is taken for the first time."""
 _COMPILING = 0.1
 """A step that spends this share of its time compiling is left out, wherever it lies."""
 _MOST_NAMED = 3
@@ -420,12 +422,19 @@ def _leave_out_unusual(frame: pd.DataFrame, own: Int64, compiles: Bool, averaged
         averaged[compiling] = False
         again[np.setdiff1d(compiling, own[is_begin])] = True
         yield from _compile_words(frame, compiling.tolist(), of_loops)
-    for at, (first, *others) in enumerate(parts):
-        others = [step for step in others or (own.tolist() if not at else ()) if averaged[step] and step != first]
-        time_ms = frame["step_time_ms"].to_numpy()
-        if averaged[first] and others and time_ms[first] > _OUTLIER * np.median(time_ms[others]):
-            averaged[first] = False
-            yield f"step {first} ({milliseconds(time_ms[first])}, warm-up)"
+    time_ms = frame["step_time_ms"].to_numpy()
+    for at, part in enumerate(parts):
+        for place, step in enumerate(part[:_MOST_WARMING]):
+            others = part[place + 1 :] if len(part) > 1 or at else own.tolist()
+            others = [one for one in others if averaged[one] and one != step]
+            is_warming = len(others) >= (MIN_STEPS if place else 1) and time_ms[step] > _OUTLIER * np.median(
+                time_ms[others]
+            )
+            if averaged[step] and is_warming:
+                averaged[step] = False
+                yield f"step {step} ({milliseconds(time_ms[step])}, warm-up)"
+            elif averaged[step]:
+                break
 
 
 def _compile_words(frame: pd.DataFrame, steps: list[int], of_loops: Collection[int]) -> Iterator[str]:

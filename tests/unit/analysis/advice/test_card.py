@@ -253,7 +253,6 @@ def test_what_is_not_certain_is_not_written(texts: tuple[str, ...]) -> None:
 
 def test_a_library_is_no_code_of_the_user() -> None:
     assert only_call(noted("a.compile(loss)", is_user=False), "compile", is_of_model) is None
-    assert only_call(None, "compile", is_of_model) is None
 
 
 @pytest.mark.parametrize("text", ["a.compile((loss))", "a.compile(one for one in losses)"])

@@ -32,7 +32,7 @@ PLANTED: dict[str, tuple[dict[str, Any], str, float]] = {
         "small_batch",
         0.94,
     ),
-    "nothing runs": ({"compute": [(HALF, 10, 490)]}, "idle_border", 0.49),
+    "nothing runs": ({"compute": [(HALF, 10, 490)]}, "idle_border", 0.40),
     "collectives": ({"compute": [(HALF, 10, 580), ("ncclAllReduceRingLLKernel", 590, 400)]}, "collective_bound", 0.40),
     "an op on the CPU": (
         {

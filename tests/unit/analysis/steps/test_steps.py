@@ -256,6 +256,21 @@ def test_a_slow_first_step_that_is_alone_in_its_window_is_compared_with_those_of
     assert why == "Step 0 (25.0 s, warm-up) is excluded."
 
 
+@pytest.mark.parametrize(
+    ("ms", "n_left_out"),
+    [
+        ((90, 80, 60, 5, 5, 5, 5, 5), 3),
+        ((90, 80, 60, 50, 5, 5, 5, 5, 5), 3),
+        ((90, 5, 80, 5, 5, 5), 1),
+        ((90, 40, 5, 5), 1),  # of two others nobody can tell what is usual
+    ],
+)
+def test_up_to_three_slow_steps_in_a_row_are_left_out_as_the_first_ones(ms: tuple[float, ...], n_left_out: int) -> None:
+    averaged, why, _ = choose_steps(table(*((f"train {i}", 0.1, one, 0.0) for i, one in enumerate(ms))))
+    assert averaged.tolist() == [False] * n_left_out + [True] * (len(ms) - n_left_out)
+    assert why.count("warm-up") == n_left_out
+
+
 def test_averages_are_over_the_training_even_where_validation_takes_longer() -> None:
     rows = [("train 0", 0.1, 5.0, 0.0), ("train 1", 0.1, 5.0, 0.0), *[(f"test {k}", 0.1, 5.0, 0.0) for k in range(9)]]
     averaged, why, _ = choose_steps(table(*rows))
