@@ -125,20 +125,6 @@ def test_the_one_address_is_only_opened_by_a_click() -> None:
     assert not re.search(r"\bfetch\(|XMLHttpRequest|WebSocket|sendBeacon|\.src\s*=|\.href\s*=", code)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (b'fetch("https://cdn.example.org/x.js")', ["https://cdn.example.org/x.js"]),
-        (b'new WebSocket("wss://example.org")', ["wss://example.org"]),
-        (b'el.src="//cdn.example.org/x.js"', ["//cdn.example.org/x.js"]),
-        (b'e.createElementNS("http://www.w3.org/2000/svg","g")', []),
-        (b"/*! (c) MIT, https://example.org/licence */a()", []),
-    ],
-)
-def test_addresses_are_found_outside_comments(text: bytes, expected: list[str]) -> None:
-    assert addresses(text) == expected
-
-
 @pytest.mark.parametrize("code", [b"new Function('a', b)", b";eval(x)", b"return Function('this')()"])
 def test_code_that_evaluates_text_is_found(code: bytes) -> None:
     assert EVAL.search(code)

@@ -40,7 +40,7 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     assert circles(module_graph(sources())) == []
 
 
-@pytest.mark.parametrize("path", ["x.ts", "host/x.ts", "model/new/x.ts", "views/x.ts", "views/none/x.ts", "new/x.ts"])
+@pytest.mark.parametrize("path", ["x.ts", "model/new/x.ts", "views/none/x.ts"])
 def test_a_file_in_no_unit_is_found(path: str) -> None:
     assert violations(PurePosixPath(path), "") == [f"{path} is in no unit"]
 
@@ -49,24 +49,14 @@ def test_a_file_in_no_unit_is_found(path: str) -> None:
     ("path", "source"),
     [
         ("model/x.ts", 'import { a } from "../draw/y";'),
-        ("data/x.ts", 'import type { Lod } from "../model/lod";'),
         ("data/x.ts", 'export type { OpGraph } from "../model/op_graph";'),
         ("model/x.ts", "const w = window.innerWidth;"),
-        ("model/x.ts", 'document.createElement("div");'),
         ("data/x.ts", 'import { layout } from "@dagrejs/dagre";'),
         ("draw/x.ts", 'import type { Link } from "../data/link";'),
-        ("draw/x.ts", 'import { mount } from "../ui/view";'),
-        ("draw/x.ts", 'document.createElement("canvas");'),
-        ("data/x.ts", 'import { h } from "../ui/dom";'),
-        ("views/op_table/op_table.ts", "const host = view.link.host;"),
         ("model/ops.ts", "const own = new HostTables(meta, table, name);"),
-        ("data/x.ts", 'import { paint } from "../draw/paint";'),
-        ("ui/x.ts", 'import { x } from "../views/timeline/timeline";'),
         ("ui/x.ts", 'type X = typeof import("../entries/page");'),
         ("ui/x.ts", 'import "../somewhere";'),
         ("views/timeline/x.ts", 'import {\n  a,\n  b,\n} from "../op_table/op_table";'),
-        ("views/timeline/x.ts", 'export { a } from "../dashboard/dashboard";'),
-        ("views/timeline/x.ts", 'const later = await import("../../entries/page");'),
         ("views/timeline/x.css", '@import "../op_table/op_table.css";'),
     ],
 )

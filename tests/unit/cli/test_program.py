@@ -174,27 +174,26 @@ sys.exit(int(sys.argv[1]))
 """
 
 
+def served(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """What `tfprof serve` does with these words."""
+    program = f"import sys\nfrom tfprof_widgets.cli import main\nsys.exit(main({['serve', '--port', *words]!r}))"
+    return run_python(program, **variables)
+
+
 @pytest.mark.tensorflow
-def test_serve_runs_a_program_that_can_be_captured(tmp_path: Path) -> None:
+def test_serve_runs_a_program_that_can_be_captured_and_fails_as_in_python(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SERVED)
-    words = ["serve", "--port", "0", str(tmp_path / "train.py"), "7", "--lr", "0.1"]
-    program = f"import sys\nfrom tfprof_widgets.cli import main\nsys.exit(main({words!r}))"
-    done = run_python(program, TFPROF_TOKEN="secret")
+    done = served("0", str(tmp_path / "train.py"), "7", "--lr", "0.1", TFPROF_TOKEN="secret")
     assert done.returncode == 7, done.stderr
     assert re.fullmatch(r"\['7', '--lr', '0.1'\] __main__ <ProfilerServer .*: with a token, .*>\n", done.stdout)
     assert re.search(
         r"^tfprof: \S+train.py can be profiled at 127.0.0.1:\d+: tfprof capture 127.0.0.1:\d+$", done.stderr, re.M
     )
-
-
-@pytest.mark.tensorflow
-def test_a_program_that_fails_fails_as_in_python(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("1 / 0\n")
-    words = ["serve", "--port", "0", str(tmp_path / "train.py")]
-    done = run_python(f"import sys\nfrom tfprof_widgets.cli import main\nsys.exit(main({words!r}))")
-    assert done.returncode == 1
-    assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
-    assert "train.py" in done.stderr
+    failed = served("0", str(tmp_path / "train.py"))
+    assert failed.returncode == 1
+    assert failed.stderr.endswith("ZeroDivisionError: division by zero\n")
+    assert "train.py" in failed.stderr
 
 
 def test_what_cannot_be_served_is_refused(tfprof: Shell, tmp_path: Path) -> None:
@@ -210,8 +209,7 @@ def test_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        words = ["serve", "--port", str(taken.getsockname()[1]), str(tmp_path / "train.py")]
-        done = run_python(f"import sys\nfrom tfprof_widgets.cli import main\nsys.exit(main({words!r}))")
+        done = served(str(taken.getsockname()[1]), str(tmp_path / "train.py"))
     assert (done.returncode, done.stdout) == (2, "")
     assert re.search(r"^tfprof: The profiler server cannot listen at .*: the port is taken", done.stderr, re.M)
 

@@ -42,7 +42,19 @@ def memory() -> Iterator[Served]:
         served.remove()
 
 
+@pytest.fixture
+def local(tmp_path: Path) -> Served:
+    """A directory of this machine."""
+    return Served(str(tmp_path / "local"), tmp_path / "local")
+
+
+@pytest.fixture(params=["local", "memory", "web"])
+def place(request: pytest.FixtureRequest) -> Served:
+    """Any of the three."""
+    return request.getfixturevalue(request.param)
+
+
 @pytest.fixture(params=["memory", "web"])
 def served(request: pytest.FixtureRequest) -> Served:
-    """Either."""
+    """One of the two that have URLs."""
     return request.getfixturevalue(request.param)

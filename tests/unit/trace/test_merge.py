@@ -111,12 +111,6 @@ def test_a_line_that_only_a_later_window_has_stands_with_its_plane() -> None:
     assert merged.line_id.tolist() == [0, 0, 1, 1, 2, 2]
 
 
-def test_texts_are_stored_once() -> None:
-    merged = merge_traces([window(0), window(10), window(20)])
-    assert len(set(merged.strings)) == len(merged.strings)
-    assert merged.blobs == (b"b",)
-
-
 def test_a_trace_without_a_start_begins_at_the_origin_with_a_warning() -> None:
     merged = merge_traces([window(0), trace(plane("/host:CPU", line("x", event("lost", 3, 1))), hostnames=["old"])])
     assert ("old", "x", "lost", 3, 1) in rows(merged)
@@ -128,18 +122,13 @@ def test_traces_weeks_apart_are_refused() -> None:
         merge_traces([window(0), window(100 * 86400e6)])
 
 
-def test_no_trace_is_refused_and_one_stays_as_it_is() -> None:
+def test_no_trace_is_refused_one_stays_as_it_is_and_empty_ones_merge() -> None:
     with pytest.raises(TraceError, match="0 given"):
         merge_traces([])
     only = window(0)
     assert merge_traces([only]) is only
-
-
-def test_empty_traces_merge() -> None:
     merged = merge_traces([trace(plane("p")), trace(plane("p", line("t")))])
-    assert merged.n_events == 0
-    assert len(merged.planes) == 1
-    assert len(merged.sessions) == 2
+    assert (merged.n_events, len(merged.planes), len(merged.sessions)) == (0, 1, 2)
 
 
 def test_merging_three_is_merging_two_twice() -> None:
@@ -148,6 +137,8 @@ def test_merging_three_is_merging_two_twice() -> None:
     assert actual_events(once) == actual_events(twice)
     assert once.lines == twice.lines
     assert once.sessions == twice.sessions
+    assert len(set(once.strings)) == len(once.strings)
+    assert once.blobs == (b"b",)
 
 
 def test_aggregated_events_keep_their_count() -> None:
@@ -162,6 +153,7 @@ def test_a_trace_can_be_said_to_come_from_another_host() -> None:
 
 DAY_NS = 86400 * 10**9
 NOW_NS = 1_790_000_000 * 10**9
+NO_TIME = -NOW_NS / DAY_NS
 
 
 @pytest.mark.parametrize(
@@ -177,20 +169,14 @@ NOW_NS = 1_790_000_000 * 10**9
         ([-20, -20, 0, 0], [-20, -20, 0, 0]),
         ([-20, 0, 10, 20], [-30, -10, 0, 0]),  # two groups of two: the later has it
         ([0, MAX_DAYS / 2, MAX_DAYS - 1e-6], [0, 0, 0]),
+        ([NO_TIME, 0, NO_TIME, -30], [0, 0, 0, -30]),
+        ([NO_TIME, NO_TIME], [0, 0]),
     ],
 )
 def test_hosts_too_far_from_the_most_are_told_with_their_distance(days: list[float], far: list[float]) -> None:
     found = days_from_most([NOW_NS + round(day * DAY_NS) for day in days])
     assert found == pytest.approx(far)
-
-
-def test_a_host_that_tells_no_time_is_not_far_from_any() -> None:
-    assert days_from_most([0, NOW_NS, 0, NOW_NS - 30 * DAY_NS]) == pytest.approx((0, 0, 0, -30))
-    assert days_from_most([0, 0]) == (0, 0)
-
-
-def test_an_absurd_time_is_far_and_no_error() -> None:
-    assert days_from_most([NOW_NS, NOW_NS, 2**64])[2] > 1e5
+    assert days_from_most([NOW_NS, NOW_NS, 2**64])[2] > 1e5, "an absurd time is far and no error"
 
 
 def drawn(names: list[str], *, step: int, device: str = "/cpu:0", edge: bool = True) -> OpGraph:

@@ -29,43 +29,26 @@ def drawn() -> Trace:
     )
 
 
-def test_an_integer_column_reads_both_encodings_and_defaults_elsewhere() -> None:
-    assert drawn().int_stat("i", default=-1).tolist() == [5, 7, -1, 2, -1, -1]
-    assert drawn().int_stat("_p").tolist() == [-1, 0, 0, 0, 0, 0]
-
-
-def test_an_integer_column_can_read_unsigned_values_as_zero_like_xprof() -> None:
-    assert drawn().int_stat("i", default=-1, signed_only=True).tolist() == [5, 0, 0, 2, -1, -1]
-
-
-def test_a_double_column_takes_doubles_only() -> None:
-    column = drawn().float_stat("f")
+def test_a_column_has_the_values_of_its_kind_and_defaults_elsewhere() -> None:
+    read = drawn()
+    assert read.int_stat("i", default=-1).tolist() == [5, 7, -1, 2, -1, -1], "of both encodings"
+    assert read.int_stat("i", default=-1, signed_only=True).tolist() == [5, 0, 0, 2, -1, -1], "like XProf"
+    assert read.int_stat("_p").tolist() == [-1, 0, 0, 0, 0, 0]
+    column = read.float_stat("f")
     assert column[0] == 0.25
     assert all(math.isnan(value) for value in column[1:])
-
-
-def test_a_string_column_indexes_the_string_table() -> None:
-    read = drawn()
     assert [read.strings[i] if i >= 0 else None for i in read.string_stat("s")] == ["x", "y", None, None, None, None]
+    assert read.has_stat("f").tolist() == [True, False, True, False, False, False]
+    assert read.names_matching(["a", "kernel", "never seen"]).tolist() == [True, False, False, False, True, True]
 
 
-def test_a_stat_that_nobody_has_is_an_empty_column() -> None:
-    read = drawn()
+def test_a_stat_that_nobody_has_is_an_empty_column_also_where_there_are_none() -> None:
+    read, without = drawn(), trace(plane("/host:CPU", line("main", event("a", 0, 1))))
     assert not read.has_stat("missing").any()
     assert read.int_stat("missing", default=3).tolist() == [3] * 6
     assert not len(read.keyed_stats("missing").event)
-
-
-def test_a_trace_without_stats_has_empty_columns() -> None:
-    read = trace(plane("/host:CPU", line("main", event("a", 0, 1))))
-    assert read.string_stat("s").tolist() == [-1]
-    assert not read.has_stat("s").any()
-
-
-def test_has_stat_and_names_matching_mark_events() -> None:
-    read = drawn()
-    assert read.has_stat("f").tolist() == [True, False, True, False, False, False]
-    assert read.names_matching(["a", "kernel", "never seen"]).tolist() == [True, False, False, False, True, True]
+    assert without.string_stat("s").tolist() == [-1]
+    assert not without.has_stat("s").any()
 
 
 def test_line_offsets_and_planes_cut_the_event_table() -> None:
@@ -73,6 +56,7 @@ def test_line_offsets_and_planes_cut_the_event_table() -> None:
     assert read.line_offsets.tolist() == [0, 4, 5, 6]
     assert read.plane_id.tolist() == [0, 0, 0, 0, 0, 1]
     assert read.depth.tolist() == [0, 1, 1, 1, 0, 0]
+    assert [read.events_of_plane(plane) for plane in range(2)] == [slice(0, 5), slice(5, 6)]
 
 
 def test_derived_lines_are_known_by_their_id_in_32_bits() -> None:
@@ -92,11 +76,6 @@ def test_the_columns_cannot_be_written() -> None:
     for column in (read.start_ps, read.stats.shape, read.display_name_id, read.depth, read.nesting.self_ps):
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 1
-
-
-def test_the_events_of_a_plane_are_one_slice() -> None:
-    read = drawn()
-    assert [read.events_of_plane(plane) for plane in range(2)] == [slice(0, 5), slice(5, 6)]
 
 
 def test_the_stats_of_several_events_are_those_of_each() -> None:
