@@ -112,7 +112,7 @@ describe("input view", () => {
     ranks.value = "0";
     ranks.dispatchEvent(new Event("change"));
     expect(root.querySelector(".tfp-say")?.textContent).toContain("Execution of rank 0, of 40");
-    expect(root.querySelector(".tfp-graph")?.textContent).toMatch(/from [\d.,]+ ms/);
+    expect(root.querySelector(".tfp-op-graph")?.textContent).toMatch(/from [\d.,]+ ms/);
     expect(root.querySelector(".tfp-node.bottleneck")?.getAttribute("data-op-name")).toBe(MAP);
     page.link.set("time_range", [0, 1e9]);
     await settle();

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { rangeInPs } from "../src/data/columns";
 import type { SessionMeta, TraceMeta } from "../src/data/meta";
 import type { Table } from "../src/data/pack";
-import { bottleneckOf, depthsOf, firstCallEnd, nodeStats, placeGraph } from "../src/model/input";
+import { bottleneckOf, depthsOf, firstCallEnd, nodeStats } from "../src/model/input";
 import { cutNames } from "../src/model/names";
 import { formatPart, formatShare, meanFigure } from "../src/model/overview";
 import { describeRange, keepTogether, stepLabel, stepsOfRange, stepWords } from "../src/model/range";
@@ -177,32 +177,7 @@ describe("time and steps", () => {
   });
 });
 
-describe("placeGraph", () => {
-  const size = { width: 900, nodeHeight: 80, gap: 22, rowGap: 20, minNodeWidth: 90, maxNodeWidth: 160 };
-  const trees = fc
-    .array(fc.nat(), { minLength: 0, maxLength: 14 })
-    .map((picks) => [-1, ...picks.map((pick, i) => pick % (i + 1))]);
-
-  it("puts every input left of its consumer, and no box on another", () => {
-    fc.assert(
-      fc.property(trees, (parents) => {
-        const { nodes, nodeWidth, arrows } = placeGraph(parents, size);
-        parents.forEach((parent, i) => {
-          if (parent >= 0) expect(nodes[i].x + nodeWidth).toBeLessThan(nodes[parent].x);
-          expect(arrows[i] === null).toBe(parent < 0);
-          for (let k = 0; k < i; k++) {
-            const apart = Math.abs(nodes[i].x - nodes[k].x) >= nodeWidth || Math.abs(nodes[i].y - nodes[k].y) >= 80;
-            expect(apart).toBe(true);
-          }
-        });
-      }),
-    );
-  });
-
-  it("fits the width while boxes stay readable", () => {
-    expect(placeGraph([-1, 0, 1, 2, 3, 4], size).width).toBeLessThanOrEqual(900);
-  });
-
+describe("the way to the root", () => {
   it("survives a cycle", () => {
     expect(depthsOf([1, 0])).toEqual([2, 2]);
   });

@@ -167,10 +167,8 @@ function columnOf(
   return decoded(Constructor, n, code, body.subarray(offset, end), other);
 }
 
-/** Base64 of any length to bytes, by the browser where it can: atob needs a binary string in between. */
+/** Base64 of any length to bytes (atob needs a binary string in between). */
 export function fromBase64(text: string): Uint8Array {
-  const made = (Uint8Array as { fromBase64?(text: string): Uint8Array }).fromBase64?.(text);
-  if (made) return made;
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);

@@ -38,7 +38,7 @@ export interface GraphBox {
   readonly nOps: number;
 }
 
-interface GraphArrow {
+export interface GraphArrow {
   readonly from: number;
   readonly to: number;
   /** Edges between ops that it stands for. */
@@ -221,6 +221,7 @@ class Cutter {
   }
 }
 
+type Size = Readonly<Record<"width" | "height", number>>;
 export type PlacedBox = Readonly<Record<"x" | "y" | "width" | "height", number>>;
 
 type Point = readonly [number, number];
@@ -238,12 +239,14 @@ export interface PlacedGraph {
   readonly height: number;
 }
 
-const BOX = { width: 150, height: 40 } as const;
 export const TITLE_PX = 20;
 const PAD_PX = 10;
 /** Boxes that nothing joins stand in a block of about this shape. */
 const LOOSE_RATIO = 2;
-const GAP = { x: 36, y: 12 } as const;
+
+/** Of a closed box, and between boxes. */
+export type GraphSize = Readonly<Record<"width" | "height" | "gapX" | "gapY", number>>;
+const SIZE: GraphSize = { width: 150, height: 40, gapX: 36, gapY: 12 };
 
 interface Inner {
   readonly width: number;
@@ -254,8 +257,8 @@ interface Inner {
 }
 
 /** Places everything, scope by scope from the innermost: each open scope is one box for the scope around it. */
-export function placeOpGraph({ boxes, arrows }: OpGraphCut): PlacedGraph {
-  const layout = new Layout(boxes, arrows);
+export function placeOpGraph({ boxes, arrows }: OpGraphCut, size = SIZE): PlacedGraph {
+  const layout = new Layout(boxes, arrows, size);
   const whole = layout.inside(0);
   const placed = new Map<number, PlacedBox>();
   const ways = new Map<GraphArrow, readonly Point[]>();
@@ -289,6 +292,7 @@ class Layout {
   constructor(
     readonly boxes: readonly GraphBox[],
     arrows: readonly GraphArrow[],
+    readonly size: GraphSize,
   ) {
     for (const box of boxes) this.#children.set(box.inside, [...(this.#children.get(box.inside) ?? []), box]);
     const insideOf = new Map(boxes.map(({ id, inside }) => [id, inside]));
@@ -314,10 +318,10 @@ class Layout {
     scope.set(key, known);
   }
 
-  #size({ id, isOpen }: GraphBox): { width: number; height: number } {
-    if (!isOpen) return { ...BOX };
+  #size({ id, isOpen }: GraphBox): Size {
+    if (!isOpen) return { width: this.size.width, height: this.size.height };
     const { width, height } = this.inside(id);
-    return { width: Math.max(BOX.width, width + 2 * PAD_PX), height: height + PAD_PX + TITLE_PX + 4 };
+    return { width: Math.max(this.size.width, width + 2 * PAD_PX), height: height + PAD_PX + TITLE_PX + 4 };
   }
 
   inside(scope: number): Inner {
@@ -339,6 +343,7 @@ class Layout {
       children.filter(({ id }) => joined.has(id)).map(({ id }) => id),
       sizes,
       edges,
+      this.size,
     );
     for (const id of graph.nodes()) {
       const { x, y, width, height } = graph.node(id) as PlacedBox;
@@ -350,14 +355,8 @@ class Layout {
         if (arrow.from === from && arrow.to === to) ways.set(arrow, fromSideToSide(points, places, from, to));
       }
     }
-    const size = extent(places);
-    block(
-      children.filter(({ id }) => !joined.has(id)),
-      sizes,
-      places,
-      size.height > 0 ? size.height + GAP.y : 0,
-      size.width,
-    );
+    const loose = children.filter(({ id }) => !joined.has(id));
+    block(loose, sizes, places, this.size.gapY);
     return { ...extent(places), places, ways };
   }
 
@@ -402,11 +401,12 @@ function fromSideToSide(
 
 function layered(
   ids: readonly number[],
-  sizes: ReadonlyMap<number, { width: number; height: number }>,
+  sizes: ReadonlyMap<number, Size>,
   edges: readonly { from: number; to: number; arrows: readonly GraphArrow[] }[],
+  { gapX, gapY }: GraphSize,
 ) {
   const graph = new Graph();
-  graph.setGraph({ rankdir: "LR", nodesep: GAP.y, ranksep: GAP.x, edgesep: 8, marginx: 0, marginy: 0 });
+  graph.setGraph({ rankdir: "LR", nodesep: gapY, ranksep: gapX, edgesep: 8, marginx: 0, marginy: 0 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const id of ids) graph.setNode(String(id), { ...sizes.get(id) });
   for (const { from, to, arrows } of edges) {
@@ -421,25 +421,25 @@ function layered(
 /** Puts boxes that nothing joins below the others, row by row, so that they do not make one long column. */
 function block(
   boxes: readonly GraphBox[],
-  sizes: ReadonlyMap<number, { width: number; height: number }>,
+  sizes: ReadonlyMap<number, Size>,
   places: Map<number, PlacedBox>,
-  top: number,
-  width: number,
+  gap: number,
 ): void {
-  const of = (box: GraphBox) => sizes.get(box.id) ?? BOX;
-  const area = boxes.reduce((sum, box) => sum + (of(box).width + GAP.y) * (of(box).height + GAP.y), 0);
+  const { width, height } = extent(places);
+  const of = (box: GraphBox) => sizes.get(box.id) as Size;
+  const area = boxes.reduce((sum, box) => sum + (of(box).width + gap) * (of(box).height + gap), 0);
   const room = Math.max(width, Math.sqrt(area * LOOSE_RATIO), ...boxes.map((box) => of(box).width));
-  let [x, y, rowHeight] = [0, top, 0];
+  let [x, y, rowHeight] = [0, height > 0 ? height + gap : 0, 0];
   for (const box of boxes) {
     const size = of(box);
-    if (x > 0 && x + size.width > room) [x, y, rowHeight] = [0, y + rowHeight + GAP.y, 0];
+    if (x > 0 && x + size.width > room) [x, y, rowHeight] = [0, y + rowHeight + gap, 0];
     places.set(box.id, { x, y, ...size });
-    x += size.width + GAP.y;
+    x += size.width + gap;
     rowHeight = Math.max(rowHeight, size.height);
   }
 }
 
-function extent(places: ReadonlyMap<number, PlacedBox>): { width: number; height: number } {
+function extent(places: ReadonlyMap<number, PlacedBox>): Size {
   let [width, height] = [0, 0];
   for (const box of places.values()) {
     width = Math.max(width, box.x + box.width);

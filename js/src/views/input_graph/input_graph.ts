@@ -5,11 +5,11 @@ import type { AdviceMeta, IteratorNode, PipelineMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import {
   bottleneckOf,
+  depthsOf,
   emptyStats,
   executionStats,
   executions,
   firstCallEnd,
-  type GraphSize,
   inputOps,
   inputWait,
   keepsUp,
@@ -17,12 +17,9 @@ import {
   type NodeStats,
   namesOf,
   nodeStats,
-  type Placed,
-  type PlacedNode,
-  placeGraph,
 } from "../../model/input";
 import { cutNames } from "../../model/names";
-import type { PlacedBox } from "../../model/op_graph";
+import { type GraphBox, type PlacedBox, placeOpGraph } from "../../model/op_graph";
 import { type Framework, frameworkOf } from "../../model/overview";
 import { describeRange, perStep, scopeOf, stepsOfScope } from "../../model/range";
 import {
@@ -36,7 +33,9 @@ import {
   wrapCode,
 } from "../../model/text";
 import { labelList, labelled, type Pane, PaneSwitch } from "../../ui/controls";
-import { copyButton, emptyState, h, inFrame, on, onKeys, say, selectBox, svg, textFits, watchSize } from "../../ui/dom";
+import { copyButton, emptyState, h, inFrame, say, selectBox, svg, textFits, watchSize } from "../../ui/dom";
+import { type CanvasListeners, GraphCanvas } from "../../ui/graph";
+import { legendEntry } from "../../ui/share_bar";
 import { ledgerPane } from "../../ui/table";
 import { type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
 import {
@@ -71,30 +70,34 @@ const CALLS_FROM_PX = 112;
 
 function nodeBox(
   node: IteratorNode,
-  { name, isCritical }: { name: string; isCritical: boolean },
+  { name, isCritical, isSlow, share }: { name: string; isCritical: boolean; isSlow: boolean; share: number },
   cost: IteratorCost,
   place: PlacedBox,
   fits: (text: string) => boolean,
 ): SVGGElement {
-  const settings = paramText(node);
   const batch = perBatch(cost);
-  const sums = `${spoken(cost)}, ${plural(cost.calls, "call")}`;
-  const group = svg("g", {
-    class: `tfp-node${isCritical ? " critical" : " aside"}`,
-    transform: `translate(${place.x} ${place.y})`,
-    tabindex: 0,
-    role: "button",
-    "aria-pressed": "false",
-    "aria-description": `${spoken(batch)}, ${formatCalls(batch.calls)} calls a batch`,
-  });
-  group.setAttribute("data-op-name", node.long_name);
-  const parts = boxParts(name, cutNames([settings], fits).get(settings) ?? "", cost, place);
-  const title = [node.long_name, settings, sums, started(cost)].filter(Boolean).join("\n");
+  const parts = boxParts(name, cutNames([paramText(node)], fits).get(paramText(node)) ?? "", cost, place);
+  if (isSlow)
+    parts.push(svg("text.b", { y: -5 }, `Bottleneck${share > 0 ? `: ${formatPercent(share)} of the wait` : ""}`));
   // A name that holds all that can be read in the box, in that order; without the blanks its texts run into each other.
   for (const part of parts) if (part.textContent) part.append(" ");
-  group.setAttribute("aria-label", [title, ...parts.map((part) => part.textContent)].join(" "));
-  group.append(svg("title", title), ...parts);
-  return group;
+  return svg(
+    "g",
+    {
+      class: `tfp-node${isCritical ? " critical" : " aside"}${isSlow ? " bottleneck" : ""}`,
+      transform: `translate(${place.x} ${place.y + LABEL_PX})`,
+      role: "button",
+      "aria-label": [boxLines(node, cost).join("\n"), ...parts.map((part) => part.textContent)].join(" "),
+      "aria-description": `${spoken(batch)}, ${formatCalls(batch.calls)} calls a batch`,
+      "data-op-name": node.long_name,
+    },
+    ...parts,
+  );
+}
+
+function boxLines(node: IteratorNode, cost: IteratorCost): string[] {
+  const sums = `${spoken(cost)}, ${plural(cost.calls, "call")}`;
+  return [node.long_name, paramText(node), sums, started(cost)].filter(Boolean);
 }
 
 function started({ startPs }: IteratorCost): string {
@@ -113,25 +116,22 @@ function spoken({ self, total }: BatchCost): string {
   return `work ${formatTime(self)}, waiting for its inputs ${formatTime(Math.max(0, total - self))}, total ${formatTime(total)}`;
 }
 
-function boxParts(name: string, settings: string, cost: IteratorCost, { width, height }: PlacedBox): SVGElement[] {
+function boxParts(name: string, settings: string, cost: IteratorCost, place: PlacedBox): SVGElement[] {
   const { self, total, calls } = perBatch(cost);
+  const [width, height] = [place.width, place.height - LABEL_PX];
   const bar = self > 0 ? Math.max(1, ((width - 16) * self) / cost.scale) : 0;
-  const start = started(cost);
-  const dy = start ? 13 : 0;
   const parts = [
-    svg("rect.box", { width, height }),
-    svg("rect.tint", { x: 2, y: 2, width: width - 4, height: height - 4 }),
+    svg("rect.ground", { width, height }),
     svg("text.b", { x: 8, y: 17 }, name),
-    svg("text", { x: 8, y: 30 }, settings),
-    svg("text.k", { x: 8, y: 46 }, `${formatTime(self)} work`),
-    svg("text", { x: 8, y: 59 }, `${formatTime(total)} total`),
-    svg("text", { x: 8, y: 72 }, start),
-    svg("rect.track", { x: 8, y: 66 + dy, width: width - 16, height: 8 }),
-    svg("rect.self", { x: 8, y: 66 + dy, width: bar, height: 8 }),
-    svg("rect.ring", { x: -3, y: -3, width: width + 6, height: height + 6 }),
+    svg("text.q", { x: 8, y: 30 }, settings),
+    svg("text", { x: 8, y: 46 }, `${formatTime(self)} work`),
+    svg("text.q", { x: 8, y: 59 }, `${formatTime(total)} total`),
+    svg("text.q", { x: 8, y: 72 }, started(cost)),
+    svg("rect.track", { x: 8, y: height - 18, width: width - 16, height: 8 }),
+    svg("rect.self", { x: 8, y: height - 18, width: bar, height: 8 }),
   ];
   if (width <= CALLS_FROM_PX) return parts;
-  return [...parts, svg("text", { x: width - 7, y: 46, "text-anchor": "end" }, `${formatCalls(calls)} ×`)];
+  return [...parts, svg("text.q", { x: width - 7, y: 46, "text-anchor": "end" }, `${formatCalls(calls)} ×`)];
 }
 
 function formatCalls(calls: number): string {
@@ -148,104 +148,109 @@ function paramText({ params, settings, is_async: isAsync }: IteratorNode): strin
   return words.filter(Boolean).join(", ");
 }
 
-type Points = readonly (readonly [number, number])[];
-
-function arrow(points: Points, top: number, isCritical: boolean): SVGElement[] {
-  const kind = isCritical ? " critical" : "";
-  const last = points.length - 1;
-  const [x1, y1] = points[last];
-  // The line ends inside the head, so that its square end does not show.
-  const path = points.map(([x, y], i) => `${i === 0 ? "M" : "L"}${i === last ? x - 5 : x} ${y + top}`).join("");
-  return [
-    svg("path", { class: `tfp-arrow${kind}`, d: path }),
-    svg("path", { class: `tfp-arrow-head${kind}`, d: `M${x1} ${y1 + top}l-7 -4v8z` }),
-  ];
-}
-
 function legend(): HTMLElement {
-  const key = (text: string, kind: string) => {
-    const line = svg("path", { class: `tfp-arrow${kind}`, d: "M0 4H22" });
-    return h("span", svg("svg", { width: 26, height: 8, "aria-hidden": "true" }, line), text);
-  };
-  return h("span.tfp-keys.opt", key("critical path", " critical"), key("not critical", ""));
+  const aside = legendEntry(h("i.tfp-path.aside"), "not critical");
+  return h("span.tfp-keys.opt", legendEntry(h("i.tfp-path"), "critical path"), aside);
 }
 
-const SIZE: Omit<GraphSize, "width"> = { nodeHeight: 84, gap: 22, rowGap: 8, minNodeWidth: 92, maxNodeWidth: 168 };
+const NODE_PX = { least: 92, most: 168, height: 84 };
+const GAP_PX = { gapX: 24, gapY: 4 };
+/** Of the time at which an execution called it. */
 const LINE_PX = 13;
-const TOP = 20;
+/** Above each box, for what is said of the bottleneck. */
+const LABEL_PX = 18;
+/** Of an arrow on the critical path, as of many. */
+const CRITICAL_N = 16;
 
 export class GraphPane {
   readonly element: HTMLElement;
   readonly #say = h("span.tfp-say", { role: "status" });
-  readonly #canvas = h("div.tfp-graph");
-  #boxes: SVGGElement[] = [];
+  readonly #canvas: GraphCanvas;
   #scene: InputScene | null = null;
-  /** What was brought into sight last; a scroll by hand stays until something else is to be seen. */
+  /** What was brought into sight last; where the reader moved stays until something else is to be seen. */
   #revealed = "";
 
   constructor(readonly view: TraceView) {
     const { signal, link } = view;
-    this.element = h("div.tfp-pane", h("div.line", this.#say, h("span.sp"), legend()), this.#canvas);
-    link.on("selection", () => this.#followSelection(), signal);
-    link.on("hover", () => this.#followHover(), signal);
-    const redraw = inFrame(() => this.#scene && this.show(this.#scene), signal);
-    watchSize(this.#canvas, signal, redraw);
+    const pick = (box: GraphBox) => toggleSelection(link, this.#namesOf(box));
+    const onKey = (key: string, box: GraphBox) => {
+      if (key !== "Enter" && key !== " ") return false;
+      pick(box);
+      return true;
+    };
+    const listeners: CanvasListeners = {
+      ...{ onClick: pick, onKey, onHover: (box) => link.setHover(box ? this.#namesOf(box)[0] : "") },
+      tip: ({ id }) => {
+        const [title, ...lines] = boxLines(this.#nodes[id - 1], this.#cost(id - 1));
+        return { title, lines };
+      },
+      arrowTitle: ({ isControl }) => (isControl ? "not critical" : "critical path"),
+    };
+    this.#canvas = new GraphCanvas(listeners, signal);
+    const head = h("div.line", this.#say, h("span.sp"), legend(), this.#canvas.zooms);
+    this.element = h("div.tfp-pane", head, this.#canvas.element);
+    link.on("selection", () => this.#mark(), signal);
+    link.on("hover", () => this.#canvas.setHover((box) => this.#namesOf(box).includes(link.hover)), signal);
+    watchSize(
+      this.#canvas.element,
+      signal,
+      inFrame(() => this.#scene && this.show(this.#scene), signal),
+    );
+  }
+
+  get #nodes(): readonly IteratorNode[] {
+    return this.#scene?.pipeline.nodes ?? [];
+  }
+  #namesOf({ id }: GraphBox): readonly string[] {
+    return namesOf(this.#nodes[id - 1]);
+  }
+  get #batchPs(): number {
+    const { stats, nBatches, root } = this.#scene as InputScene;
+    return nBatches > 0 ? stats.totalPs[root] / nBatches : 0;
+  }
+  get #scale(): number {
+    const { stats, nBatches } = this.#scene as InputScene;
+    return Math.max(this.#batchPs, ...Array.from(stats.selfPs, (ps) => (nBatches > 0 ? ps / nBatches : 0)), 1);
+  }
+  #cost(i: number): IteratorCost {
+    const { stats, nBatches, rank } = this.#scene as InputScene;
+    const startPs = rank === null ? null : stats.startPs[i];
+    const sums = { self: stats.selfPs[i], total: stats.totalPs[i], calls: stats.calls[i] };
+    return { ...sums, startPs, nBatches, scale: this.#scale };
   }
 
   show(scene: InputScene): void {
     this.#scene = scene;
-    const { pipeline, stats, nBatches, slow, isCritical, root } = scene;
-    const { nodes } = pipeline;
-    const batchPs = nBatches > 0 ? stats.totalPs[root] / nBatches : 0;
-    const selfPerBatch = Array.from(stats.selfPs, (ps) => (nBatches > 0 ? ps / nBatches : 0));
-    const scale = Math.max(batchPs, ...selfPerBatch, 1);
-    this.#sayWhat(scene, batchPs, scale);
-    const width = Math.max(320, this.#canvas.clientWidth || 900);
-    const nodeHeight = SIZE.nodeHeight + (scene.rank === null ? 0 : LINE_PX);
-    const parents = nodes.map((node) => node.parent);
-    const placed = placeGraph(parents, { ...SIZE, nodeHeight, width });
-    const attributes = { width: placed.width, height: placed.height + TOP, role: "group" };
-    const drawing = svg("svg", { ...attributes, "aria-label": summary(scene, batchPs) });
-    placed.arrows.forEach((points, i) => {
-      if (points) drawing.append(...arrow(points, TOP, isCritical[i] && isCritical[nodes[i].parent]));
+    const { stats, slow, isCritical, root, index, rank } = scene;
+    const nodes = this.#nodes;
+    this.#sayWhat(scene, this.#batchPs, this.#scale);
+    const inside = { kind: "op", inside: 0, isOpen: false, chain: [], nOps: 1 } as const;
+    const boxes = nodes.map((_, i) => ({ ...inside, id: i + 1, value: stats.selfPs[i] }));
+    const arrows = nodes.flatMap(({ parent }, i) => {
+      const isOn = isCritical[i] && isCritical[parent];
+      return parent < 0 ? [] : [{ from: i + 1, to: parent + 1, n: isOn ? CRITICAL_N : 1, isControl: !isOn }];
     });
-    this.#boxes = this.#nodeBoxes(scene, placed, nodeHeight, scale);
-    drawing.append(...this.#boxes);
-    if (slow >= 0) {
-      this.#boxes[slow].classList.add("bottleneck");
-      drawing.append(bottleneckLabel(placed, slow, shareOfWait(scene)));
-    }
-    this.#canvas.replaceChildren(drawing);
-    this.#reveal(scene, placed.nodes[slow >= 0 ? slow : root], placed.nodeWidth, nodeHeight);
-    this.#followSelection();
-  }
-
-  /** Scrolls to the bottleneck, or to the root where there is none. */
-  #reveal({ index, rank, slow }: InputScene, { x, y }: PlacedNode, width: number, height: number): void {
-    const { clientWidth, clientHeight } = this.#canvas;
-    const key = `${index} ${rank} ${slow} ${clientWidth}`;
-    if (clientWidth === 0 || key === this.#revealed) return;
+    const room = this.#canvas.element.clientWidth || 900;
+    const nColumns = 1 + Math.max(0, ...depthsOf(nodes.map(({ parent }) => parent)));
+    const width = Math.max(NODE_PX.least, Math.min(NODE_PX.most, (room - 24) / nColumns - GAP_PX.gapX));
+    const height = NODE_PX.height + LABEL_PX + (rank === null ? 0 : LINE_PX);
+    const cut = { boxes, arrows, nMerged: 0, nArrows: arrows.length };
+    this.#canvas.set(boxes, placeOpGraph(cut, { width, height, ...GAP_PX }));
+    const cuts = cutNames(
+      nodes.map(({ name }) => name),
+      textFits(this.view.root, width - 18),
+    );
+    const fits = textFits(this.view.root, width - 12);
+    this.#canvas.paint(({ id }, place) => {
+      const node = nodes[id - 1];
+      const look = { name: cuts.get(node.name) ?? node.name, isCritical: isCritical[id - 1], isSlow: id - 1 === slow };
+      return nodeBox(node, { ...look, share: shareOfWait(scene) }, this.#cost(id - 1), place, fits);
+    });
+    this.#canvas.describe(summary(scene, this.#batchPs));
+    this.#mark();
+    const key = `${index} ${rank} ${slow} ${room}`;
+    if (key !== this.#revealed) this.#canvas.start(boxes[slow >= 0 ? slow : root]);
     this.#revealed = key;
-    this.#canvas.scrollLeft = Math.max(0, x + width + SIZE.gap - clientWidth + Math.max(0, clientWidth / 2 - width));
-    this.#canvas.scrollTop = y + TOP + height <= clientHeight ? 0 : y + TOP + height / 2 - clientHeight / 2;
-  }
-
-  #nodeBoxes(scene: InputScene, placed: Placed, height: number, scale: number): SVGGElement[] {
-    const { pipeline, stats, nBatches, rank, isCritical } = scene;
-    const { nodes } = pipeline;
-    const names = nodes.map((node) => node.name);
-    const cuts = cutNames(names, textFits(this.view.root, placed.nodeWidth - 18));
-    const fits = textFits(this.view.root, placed.nodeWidth - 12);
-    return nodes.map((node, i) => {
-      const startPs = rank === null ? null : stats.startPs[i];
-      const cost = { self: stats.selfPs[i], total: stats.totalPs[i], calls: stats.calls[i], startPs, nBatches, scale };
-      const { x, y } = placed.nodes[i];
-      const place = { x, y: y + TOP, width: placed.nodeWidth, height };
-      const look = { name: cuts.get(node.name) ?? node.name, isCritical: isCritical[i] };
-      const box = nodeBox(node, look, cost, place, fits);
-      this.#listen(box, node, i);
-      return box;
-    });
   }
 
   #sayWhat(scene: InputScene, batchPs: number, scale: number): void {
@@ -270,43 +275,9 @@ export class GraphPane {
     }
   }
 
-  #listen(group: SVGGElement, node: IteratorNode, i: number): void {
-    const { link, signal } = this.view;
-    const toggle = () => toggleSelection(link, namesOf(node));
-    const pointerenter = () => link.setHover(namesOf(node)[0]);
-    on(group, signal, { click: toggle, pointerenter, pointerleave: () => link.setHover("") });
-    onKeys(group, signal, ({ key }) => {
-      const next = this.#neighbour(i, key);
-      if (key === "Enter" || key === " ") toggle();
-      else if (next !== null) this.#boxes[next]?.focus();
-      else return false;
-      return true;
-    });
-  }
-
-  /** Right goes towards the step, left towards the sources, up and down among the inputs of one node. */
-  #neighbour(i: number, key: string): number | null {
-    const nodes = this.#scene?.pipeline.nodes ?? [];
-    const inputs = (parent: number) => nodes.map((node, k) => (node.parent === parent ? k : -1)).filter((k) => k >= 0);
-    if (key === "ArrowRight") return nodes[i].parent >= 0 ? nodes[i].parent : i;
-    if (key === "ArrowLeft") return inputs(i)[0] ?? i;
-    if (key !== "ArrowUp" && key !== "ArrowDown") return null;
-    const siblings = inputs(nodes[i].parent);
-    return siblings[siblings.indexOf(i) + (key === "ArrowDown" ? 1 : -1)] ?? i;
-  }
-
-  #followSelection(): void {
+  #mark(): void {
     const chosen = new Set(this.view.link.selection);
-    this.#scene?.pipeline.nodes.forEach((node, i) => {
-      this.#boxes[i]?.setAttribute("aria-pressed", String(namesOf(node).some((name) => chosen.has(name))));
-    });
-  }
-
-  #followHover(): void {
-    const { hover } = this.view.link;
-    this.#scene?.pipeline.nodes.forEach((node, i) => {
-      this.#boxes[i]?.classList.toggle("hover", namesOf(node).includes(hover));
-    });
+    this.#canvas.setPressed((box) => this.#namesOf(box).some((name) => chosen.has(name)));
   }
 }
 
@@ -314,15 +285,6 @@ function summary({ pipeline, nBatches, slow }: InputScene, batchPs: number): str
   const { nodes, name } = pipeline;
   const bottleneck = slow >= 0 ? `, bottleneck ${nodes[slow].name}` : "";
   return `Input pipeline ${name}: ${plural(nodes.length, "iterator")}, ${formatTime(batchPs)} a batch over ${formatCount(nBatches)} batches${bottleneck}. Arrow keys move between iterators, Enter selects.`;
-}
-
-/** Over the box: from its left edge on, or up to its right edge where the drawing ends there. */
-function bottleneckLabel({ nodes, nodeWidth, width }: Placed, slow: number, ratio: number): SVGElement {
-  const { x, y } = nodes[slow];
-  const share = ratio > 0 ? `: ${formatPercent(ratio)} of the wait` : "";
-  const isLast = x > 0 && x + nodeWidth + SIZE.gap > width;
-  const place = isLast ? { x: x + nodeWidth, "text-anchor": "end" } : { x };
-  return svg("text.b", { ...place, y: y + TOP - 7 }, `Bottleneck${share}`);
 }
 
 const CODE_CHARACTER_PX = 6.65;

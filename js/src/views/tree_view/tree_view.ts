@@ -32,11 +32,12 @@ import {
   setAria,
   textFits,
 } from "../../ui/dom";
+import { type CanvasListeners, GraphCanvas } from "../../ui/graph";
 import { IciclePlace, type IcicleSource } from "../../ui/icicle";
 import type { Tip } from "../../ui/plot";
 import { categorySwatch, legendEntry } from "../../ui/share_bar";
 import { follow, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
-import { type BoxWords, boxElement, type CanvasListeners, GraphCanvas, GraphPane, heatLegend } from "./graph";
+import { type BoxWords, boxElement, GraphPane, heatLegend } from "./graph";
 import {
   amount,
   cellLook,
@@ -88,6 +89,7 @@ class HloPane implements TreePane {
       onKey: (key, box) => this.#act(key, box),
       onHover: (box) => link.setHover(box === null ? "" : this.#opOf(box)),
       tip: (box) => this.#tip(box),
+      arrowTitle: () => "reads",
     };
     this.#canvas = new GraphCanvas(listeners, signal);
     this.#select = selectBox("HLO op", signal, (at) => this.#show(Number(at)));
