@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -703,6 +704,14 @@ class Profile:
         from .export.text import graph_text
 
         return graph_text(self.run.results.op_graph, view, options)
+
+    def __reduce__(self) -> tuple[Callable[..., Profile], tuple[dict[str, bytes]]]:
+        """Pickle it as the files that `save` writes, from which the copy is read."""
+        from .loading import from_files
+
+        with tempfile.TemporaryDirectory() as folder:
+            files = [file for file in self.save(folder).rglob("*") if file.is_file()]
+            return from_files, ({file.relative_to(folder).as_posix(): file.read_bytes() for file in files},)
 
     def __repr__(self) -> str:
         if not self.run.has_ended:

@@ -6,6 +6,7 @@ import inspect
 import json
 import math
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -43,6 +44,15 @@ def loaded(tmp_path: Path) -> tfprof.Profile:
     ]
     (tmp_path / "host.xplane.pb").write_bytes(space(plane("/host:CPU", line("main", *steps))))
     return tfprof.load(tmp_path)
+
+
+def test_a_pickled_profile_is_the_same_where_its_files_are_gone(loaded: tfprof.Profile, tmp_path: Path) -> None:
+    told = loaded.steps, loaded.overview.verdict
+    pickled = pickle.dumps(loaded)
+    (tmp_path / "host.xplane.pb").unlink()
+    copy = pickle.loads(pickled)
+    assert copy.steps.equals(told[0])
+    assert (copy.title, copy.overview.verdict) == (loaded.title, told[1])
 
 
 def test_a_profile_still_being_captured_says_so() -> None:
