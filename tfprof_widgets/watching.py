@@ -10,7 +10,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from numbers import Integral
@@ -206,11 +206,10 @@ class Watch(WatchedRun):
 
     def __enter__(self) -> Watch:
         """Begin to watch what runs in this process."""
-        if self._capture is not None:
-            raise CaptureError("This watch has been used: make a new one with tfprof_widgets.watch().")
         with contextlib.ExitStack() as opened:
-            line = opened.enter_context(status_line())
-            opened.enter_context(watching(self, line))
+            capture = self.begin(patch=KerasPatch())
+            opened.enter_context(self._line)
+            opened.enter_context(capture.around())
             self._block = opened.pop_all()
         return self
 
@@ -221,21 +220,23 @@ class Watch(WatchedRun):
 
     # ---- for whoever watches ----------------------------------------------------------------------------------------------
 
-    def begin(self, line: StatusLine, **parts: Any) -> Capture:
-        """Begin to watch what runs in this process, with these `parts` of the `Capture`, and show it."""
+    def begin(self, **parts: Any) -> Capture:
+        """Begin to watch what runs in this process, with these `parts` of the `Capture`, and show it; the line ends with it."""
+        if self._capture is not None:
+            raise CaptureError("This watch has been used: make a new one with tfprof_widgets.watch().")
         logdir = None if self._options.logdir is None else free_folder(Path(self._options.logdir))
         options = replace(self._options, logdir=logdir)
         self._loop = WatchLoop(self._plan, self._tick)
         # A folder that is gone with the watch has a name that says nothing.
         title = self._title or ("watched training" if logdir is None else "")
-        self._capture, self._line = Capture(options, watcher=self._loop, title=title, **parts), line
+        self._capture, self._line = Capture(options, watcher=self._loop, title=title, **parts), status_line()
         self._capture.start()
         self._loop.start(self._capture)
         if kernel_shell() is None:
-            line.begin(self._words())
+            self._line.begin(self._words())
         else:
             with contextlib.suppress(Exception):  # a display must not fail a training
-                line.display(self)
+                self._line.display(self)
         return self._capture
 
     def _tick(self, *, is_last: bool) -> None:
@@ -285,13 +286,6 @@ class Watch(WatchedRun):
         return read_watch_log(self._capture.writer.folder)
 
 
-@contextlib.contextmanager
-def watching(watch: Watch, line: StatusLine) -> Iterator[Watch]:
-    """Watch a block: its steps, and what is shown of them."""
-    with watch.begin(line, patch=KerasPatch()).around():
-        yield watch
-
-
 class WatchCallback(CapturingCallback[Watch]):
     """A Keras callback that watches the `fit`, `evaluate` or `predict` it is passed to, as `watch()` does.
 
@@ -318,7 +312,7 @@ class WatchCallback(CapturingCallback[Watch]):
         super().__init__()
         self._options = partial(watch_options, **options)
         self._options()  # what is no such argument is refused now
-        self._now: tuple[Watch, StatusLine] | None = None
+        self._now: Watch | None = None
 
     @property
     def watch(self) -> Watch:
@@ -335,14 +329,13 @@ class WatchCallback(CapturingCallback[Watch]):
         return self._all_results
 
     def _start_capture(self, end_if_over: Callable[[], None]) -> Capture:
-        watch, line = Watch(self._options()), status_line()
-        self._now = watch, line
-        return watch.begin(line, patch=OwnMarksPatch(), end_if_over=end_if_over)
+        self._now = Watch(self._options())
+        return self._now.begin(patch=OwnMarksPatch(), end_if_over=end_if_over)
 
     def _result_of(self, record: CaptureRecord) -> Watch:  # noqa: ARG002 -- its steps are in its folder
         assert self._now is not None
-        (watch, line), self._now = self._now, None
-        line.end()
+        watch, self._now = self._now, None
+        watch._line.end()
         return watch
 
 

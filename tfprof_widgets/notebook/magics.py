@@ -27,7 +27,7 @@ from ..errors import TfProfError
 from ..profiles import Profile
 from ..progress import READING, StatusLine, status_line
 from ..show.front_end import kernel_shell
-from ..watching import Watch, watch_options, watching
+from ..watching import Watch, watch_options
 from .doctor_report import doctor
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class TfprofMagics(Magics):  # type: ignore[misc]
             raise UsageError(str(error)) from None
         if arguments.out:
             self.shell.user_ns[arguments.out] = watch
-        with status_line() as status, watching(watch, status):
+        with watch:
             value = code.run(self.shell.user_ns, local_ns)
         if local_ns is not None:
             return value
