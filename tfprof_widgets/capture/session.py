@@ -10,6 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -252,7 +253,7 @@ class Capture:
         if failure is not None and selection is not None:
             failure = replace(failure, selection=selection.description)
         try:
-            run_shielded(self._stopper(outcome, failure))
+            run_shielded(partial(self._stop, outcome, failure))
         except KeyboardInterrupt:
             # One that comes while another exception goes up to the user has nothing left to stop.
             if outcome == "complete" or self._record is None:
@@ -265,23 +266,20 @@ class Capture:
             raise own
         return self.record
 
-    def _stopper(self, outcome: Outcome, failure: Failure | None) -> Callable[[], None]:
-        def stop() -> None:
-            with self._stopping:  # a signal may ask for what is under way
-                if self._record is not None:
-                    return
-                if self._patch is not None:
-                    self._patch.remove()
+    def _stop(self, outcome: Outcome, failure: Failure | None) -> None:
+        with self._stopping:  # a signal may ask for what is under way
+            if self._record is not None:
+                return
+            if self._patch is not None:
+                self._patch.remove()
+            try:
+                self.control.end()
+            finally:  # whatever fails: the next capture must work
                 try:
-                    self.control.end()
-                finally:  # whatever fails: the next capture must work
-                    try:
-                        self._end_files(outcome)
-                    finally:
-                        self._record = self._make_record(outcome, failure)
-                        release_active(self)
-
-        return stop
+                    self._end_files(outcome)
+                finally:
+                    self._record = self._make_record(outcome, failure)
+                    release_active(self)
 
     @contextlib.contextmanager
     def around(

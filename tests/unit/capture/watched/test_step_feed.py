@@ -38,13 +38,10 @@ def test_steps_come_once_in_order_with_their_times() -> None:
     assert len(feed.take()) == 0
 
 
-def test_what_a_step_is_of_is_told_by_the_name_of_its_marker() -> None:
-    rows = fed(step(0), step(1, name="test"), step(2, name="my loop")).take()
+def test_what_a_step_is_of_is_told_by_its_marker_and_a_step_in_a_window_is_profiled() -> None:
+    rows = fed(step(0), step(1, name="test"), step(2, name="my loop", phase="during")).take()
     assert rows["kind"].tolist() == [TRAIN, VALIDATION, OTHER]
-
-
-def test_a_step_in_a_window_is_profiled() -> None:
-    assert fed(step(0, phase="during")).take()["flags"].tolist() == [PROFILED]
+    assert rows["flags"].tolist() == [0, 0, PROFILED]
 
 
 def test_a_step_in_which_a_function_was_traced_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,28 +173,25 @@ def test_a_sample_is_taken_once_with_all_columns() -> None:
     assert len(machine.table()) >= 2  # one more as it ends
 
 
-def test_the_clock_is_that_of_the_slowest_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", clocked([1980, 1200], [IDLE, POWER_CAP]))
-    gpus = GpuReader()
-    assert gpus.clocks() == {"gpu_clock_mhz": 1200.0, "gpu_throttled": 0.0}
-    gpus.close()
-    assert gpus.clocks() == {}
-
-
-def test_heat_slows_a_gpu_and_a_power_cap_is_its_usual_state(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", clocked([900], [POWER_CAP | THERMAL]))
-    assert GpuReader().clocks()["gpu_throttled"] == 1.0
-
-
-def test_what_a_gpu_does_not_tell_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", clocked([None], [0]))
-    assert GpuReader().clocks() == {"gpu_throttled": 0.0}
-
-
-@pytest.mark.parametrize("module", [None, nvml([(1, 1)], fails=True), SimpleNamespace()])
-def test_a_machine_without_gpus_has_no_clocks(monkeypatch: pytest.MonkeyPatch, module: Any) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", module)
-    assert GpuReader().clocks() == {}
+@pytest.mark.parametrize(
+    ("gpus", "found"),
+    [
+        pytest.param(
+            clocked([1980, 1200], [IDLE, POWER_CAP]), {"gpu_clock_mhz": 1200.0, "gpu_throttled": 0.0}, id="slowest"
+        ),
+        pytest.param(clocked([900], [POWER_CAP | THERMAL]), {"gpu_clock_mhz": 900.0, "gpu_throttled": 1.0}, id="heat"),
+        pytest.param(clocked([None], [0]), {"gpu_throttled": 0.0}, id="no clock"),
+        *(pytest.param(one, {}, id="no GPUs") for one in (None, nvml([(1, 1)], fails=True), SimpleNamespace())),
+    ],
+)
+def test_the_clock_is_that_of_the_slowest_gpu_and_heat_slows_it_but_no_power_cap(
+    monkeypatch: pytest.MonkeyPatch, gpus: Any, found: dict[str, float]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", gpus)
+    reader = GpuReader()
+    assert reader.clocks() == found
+    reader.close()
+    assert reader.clocks() == {}
 
 
 def test_tensorflow_is_asked_for_its_devices_only_by_whoever_knows_that_it_uses_them(

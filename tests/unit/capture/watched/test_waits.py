@@ -56,12 +56,30 @@ def ms(values: Any) -> list[float]:
     return [round(float(value) / 1e6, 6) for value in values]
 
 
-def test_a_wait_is_the_time_of_the_step_without_the_gap_behind_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+FIVE_TRACED = [(0, 0), (0, 0), (0, TRACED_US), (TRACED_US, TRACED_US), (TRACED_US, TRACED_US)]
+
+
+@pytest.mark.parametrize(
+    ("n_elements", "gaps_ms", "steps", "waits_ms"),
+    [
+        # A gap longer than the step is no negative wait.
+        pytest.param(4, [1.0, 2.0, 5.5], [{}] * 3, [4.0, 3.0, 0.0], id="the time without the gap"),
+        pytest.param(201, [1.0] * 100, [{}] * 200, [-1.0] * 100 + [4.0] * 100, id="gaps that are forgotten"),
+        pytest.param(7, [0.5] * 6, [{"n_batches": 3}] * 2, [3.5, 3.5], id="several batches"),
+        pytest.param(
+            6, [1.0] * 5, [{"traced_us": one} for one in FIVE_TRACED], [4.0, -1.0, -1.0, 4.0, 4.0], id="traced"
+        ),
+    ],
+)
+def test_a_wait_is_the_time_of_the_step_without_the_gap_behind_its_batch(
+    monkeypatch: pytest.MonkeyPatch, n_elements: int, gaps_ms: list[float], steps: list[Any], waits_ms: list[float]
+) -> None:
+    """-1: not known, as where a function was traced, and in the step before."""
     iterator = Iterator()
-    told(monkeypatch, 4, 1.0, 2.0, 5.5)
-    rows, waited = Waits().find([row(i, iterator) for i in range(3)])
-    assert [one.number for one in rows] == [0, 1, 2]
-    assert ms(waited) == [4.0, 3.0, 0.0]  # a gap longer than the step is no negative wait
+    told(monkeypatch, n_elements, *gaps_ms)
+    rows, waited = Waits().find([row(i, iterator, **fields) for i, fields in enumerate(steps)])
+    assert [one.number for one in rows] == list(range(len(steps)))
+    assert ms(np.nan_to_num(waited, nan=-1e6)) == waits_ms
 
 
 def test_a_step_that_asks_late_is_no_wait_of_its_own_and_gives_none_to_the_one_before(
@@ -104,22 +122,6 @@ def test_a_gap_that_never_comes_holds_a_step_back_once_only(monkeypatch: pytest.
     assert [one.number for one in found.find([])[0]] == [0]
 
 
-def test_gaps_that_tf_data_has_forgotten_leave_a_wait_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    iterator = Iterator()
-    told(monkeypatch, 201, *[1.0] * 100)
-    rows, waited = Waits().find([row(i, iterator) for i in range(200)])
-    assert len(rows) == 200
-    assert np.isnan(waited[:100]).all()
-    assert ms(waited[100:]) == [4.0] * 100
-
-
-def test_a_step_of_several_batches_waited_for_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    iterator = Iterator()
-    told(monkeypatch, 7, *[0.5] * 6)
-    _, waited = Waits().find([row(i, iterator, n_batches=3) for i in range(2)])
-    assert ms(waited) == [3.5, 3.5]
-
-
 @pytest.mark.parametrize("n_elements", [30, 150])
 def test_the_end_of_the_data_moves_no_wait_to_another_step(monkeypatch: pytest.MonkeyPatch, n_elements: int) -> None:
     """The call that finds no more data leaves a gap, too: as with a generator, whose length Keras does not know."""
@@ -133,23 +135,6 @@ def test_the_end_of_the_data_moves_no_wait_to_another_step(monkeypatch: pytest.M
     np.testing.assert_allclose(known / 1e6, 5.0 - gaps_ms[-99:], atol=1e-6)
 
 
-def test_what_the_loop_itself_measured_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    iterator = Iterator()
-    told(monkeypatch, 3, 1.0, 1.0)
-    _, waited = Waits().find([row(0, None, waited_ns=2_000_000), row(1, iterator)])
-    assert ms(waited) == [2.0, 4.0]
-
-
-def test_what_was_waited_is_not_known_where_a_function_was_traced_nor_in_the_step_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    iterator = Iterator()
-    told(monkeypatch, 6, *[1.0] * 5)
-    traced = [(0, 0), (0, 0), (0, TRACED_US), (TRACED_US, TRACED_US), (TRACED_US, TRACED_US)]
-    _, waited = Waits().find([row(i, iterator, traced_us=one) for i, one in enumerate(traced)])
-    assert ms(np.nan_to_num(waited, nan=-1e6)) == [4.0, -1.0, -1.0, 4.0, 4.0]
-
-
 def test_the_wait_of_the_last_step_is_not_known_while_the_next_one_has_traced(monkeypatch: pytest.MonkeyPatch) -> None:
     iterator = Iterator()
     told(monkeypatch, 2, 1.0)
@@ -157,9 +142,12 @@ def test_the_wait_of_the_last_step_is_not_known_while_the_next_one_has_traced(mo
     assert np.isnan(Waits().find([row(0, iterator)])[1]).all()
 
 
-def test_what_the_loop_itself_measured_stays_where_a_function_was_traced(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, waited = Waits().find([row(0, None, waited_ns=2_000_000, traced_us=(0, 5)), row(1, None, traced_us=None)])
-    assert ms(np.nan_to_num(waited, nan=-1e6)) == [2.0, -1.0]
+def test_what_the_loop_itself_measured_stays_also_where_a_function_was_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    iterator = Iterator()
+    told(monkeypatch, 4, 1.0, 1.0, 1.0)
+    measured = row(0, None, waited_ns=2_000_000, traced_us=(0, 5))
+    _, waited = Waits().find([measured, row(1, None, traced_us=None), row(2, iterator)])
+    assert ms(np.nan_to_num(waited, nan=-1e6)) == [2.0, -1.0, 4.0]
 
 
 def test_steps_of_an_iterator_that_is_gone_have_no_wait_and_are_not_lost() -> None:
