@@ -26,7 +26,7 @@ def test_of_a_kernel_that_is_killed_the_page_and_the_file_keep_what_there_was(
     with training(partial(opened, browser, lab_server), lab_server, BY_MAGIC) as notebook:
         poll(lambda: n_steps(notebook) > 200, "no steps")
         (found,) = (lab_server.root / "kept").iterdir()
-        pid = int(re.search(r'"process_id": ?(\d+)', (found / "events.jsonl").read_text())[1])  # type: ignore[index]
+        pid = int(re.search(r'"process_id": ?(\d+)', (found / "tfprof.events.jsonl").read_text())[1])  # type: ignore[index]
         os.kill(pid, signal.SIGKILL)
         killed_ns = time.time_ns()
         run = tfprof.load(found)
