@@ -28,8 +28,8 @@ from ..card import (
 )
 from ..common import amount, number, percent, plural, size
 from ..steps.spans import MIN_STEPS, kinds_of
-from .facts import OP_OVERHEAD_MS, StepPart
-from .python_work import CALL_MS, MIN_CALLS, ONE_BATCH, CodeLine, top_line
+from .facts import OP_OVERHEAD_MS, CodeLine, StepPart
+from .python_work import CALL_MS, MIN_CALLS, ONE_BATCH, top_line
 from .run import FIXED, Run, recurs
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     if len(steps) < MIN_STEPS or not eager.is_hot or (run.calls.n_functions and not steps.has_device):
         return
     python, claim = run.free("python", "eager_hot_loop", run.ran(CALL_MS), is_outside=True)
-    line = top_line(run.trace, run.source_map, steps.pieces)
+    line = top_line(run, steps.pieces)
     in_fit = run.is_keras_loop or (line is not None and ".train_on_batch(" in line.code)
     has_function = bool((run.results.tf_functions["eager_calls"] > 0).any())
     where = f" of {line.function} ({line.place})" if line is not None else ""
@@ -417,4 +417,4 @@ def _owned_ms(run: Run) -> Float64:
 def _line_in(run: Run, events: Int64) -> CodeLine | None:
     trace = run.trace
     pieces = pd.DataFrame({"start_ps": trace.start_ps[events], "duration_ps": trace.duration_ps[events]})
-    return top_line(trace, run.source_map, pieces)
+    return top_line(run, pieces)

@@ -23,11 +23,11 @@ from ..grouping import within_data
 from ..input.iterators import MAKES_ITERATOR
 from ..input.pipeline import INPUT_HIGH, limits_steps, waits_often
 from ..names import base_name, by_ends
-from ..source import sample_times
 from ..steps.owners import CATEGORIES
 from ..steps.spans import MIN_STEPS, Coverage, kinds_of
 from ..xla.programs import graphs_switched_off
-from .python_work import CodeLine, calls_op, code_line, covered, step_call
+from .facts import CodeLine, code_line, covered
+from .python_work import calls_op
 
 if TYPE_CHECKING:
     from .facts import RunFacts
@@ -473,16 +473,15 @@ def outside_work(run: RunFacts) -> tuple[OutsideWork, ...]:
     frame, averaged = run.results.steps.frame, run.results.is_averaged
     if not len(source_map.samples) or not len(coverage.start_ps) or frame["host"].nunique() > 1:
         return ()
-    time_ps, frame_row = sample_times(trace, source_map)
+    time_ps = run.samples.time_ps
     kinds = kinds_of(frame["name"])
     is_trained = np.isin(kinds, np.unique(kinds[averaged]))
     begins, others = np.sort(frame["start_ps"].to_numpy(np.int64)), frame[~is_trained]
     gap = np.searchsorted(begins, time_ps, side="right")
     in_step = covered(time_ps, frame[is_trained])
-    main = step_call(source_map, frame_row[in_step], gap[in_step])[:2] if in_step.any() else (-1, -1)
+    main = run.samples.step_call(in_step, gap)[:2] if in_step.any() else (-1, -1)
     stretch, weight_ms = _weights(time_ps, coverage)
-    samples = source_map.frames.iloc[frame_row][["file", "line", "function"]].reset_index(drop=True)
-    samples = samples.assign(
+    samples = run.samples.places.assign(
         time_ps=time_ps, stretch=stretch, gap=gap, ms=weight_ms, kind=_kind_at(time_ps, others, kinds[~is_trained])
     )[weight_ms > 0]
     samples = samples[samples["file"] >= 0].copy()  # of a damaged map of sources some frames are in no file

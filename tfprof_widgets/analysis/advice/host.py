@@ -33,10 +33,10 @@ from ..steps.spans import MIN_STEPS
 from .calls import OUTSIDE, of_batches, outside_ms
 from .causes import PASSES_ON, TracedOps
 from .computing import SpentOps, op_line
-from .facts import OP_OVERHEAD_MS
+from .facts import OP_OVERHEAD_MS, CodeLine
 from .input_rules import works_ahead
 from .python import python_makes_batches
-from .python_work import CodeLine, top_line
+from .python_work import top_line
 from .run import FIXED, QUICK, Run, copy_events, event_names, fewer_calls, has_graph, larger_batch, several_in_one_call
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
         return
     at = int(saves.stall_ms.argmax())
     saving = steps.pieces[np.isin(steps.pieces["step"].to_numpy(), steps.row[saves.is_saving])]
-    line = top_line(run.trace, run.source_map, saving[saving["category"] == "other"])
+    line = top_line(run, saving[saving["category"] == "other"])
     line = line if line and line.writes else None
     where = f" in {line.function} ({line.place})" if line else ""
     stall_ms = float(saves.stall_ms[saves.is_saving].mean())

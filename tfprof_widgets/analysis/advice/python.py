@@ -26,8 +26,8 @@ from ..card import (
 from ..common import PS_PER_MS, milliseconds, number, percent, plural
 from ..steps.spans import MIN_STEPS
 from .calls import PYTHON_STAYS
-from .facts import StepPart
-from .python_work import MIN_LINE_SAMPLES, MOST_OF_STALL, ONE_BATCH, CalledWork, CodeLine, top_line, traced_function
+from .facts import CodeLine, StepPart
+from .python_work import MIN_LINE_SAMPLES, MOST_OF_STALL, ONE_BATCH, CalledWork, top_line, traced_function
 from .run import FIXED, Run
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _line_of(run: Run) -> CodeLine | None:
         return gap.lines[0]
     if run.is_keras_loop or not _is_between_calls(run):
         return None
-    line = top_line(run.trace, run.source_map, gap.pieces)
+    line = top_line(run, gap.pieces)
     return line or traced_function(run.trace, run.entry, gap.pieces)
 
 
