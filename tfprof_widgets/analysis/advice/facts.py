@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,9 +25,7 @@ from ..card import (
     Highlight,
     Spans,
     advise,
-    enclosing_class,
-    enclosing_function,
-    function_body,
+    definitions_around,
     last_part,
     line_text,
     ns_range,
@@ -282,23 +282,25 @@ class CodeLine:
 def code_line(source_map: SourceMap, file: int, line: int, share: float) -> CodeLine:
     """The line that samples lie at, with its function and text."""
     text = str(source_map.files["text"].iloc[file])
-    lines = text.split("\n")
-    function = _function(source_map, file, line, lines)
-    title, code = title_of(source_map, file), line_text(text, line)
-    body = " ".join(function_body(lines, line))
+    around = definitions_around(text, line)
+    function = _function(source_map, file, line, around)
+    head = next((one for one in reversed(around) if not isinstance(one, ast.ClassDef)), None)
+    lines = text.split("\n")[(head.lineno if head else max(line, 1)) - 1 : (head.end_lineno if head else line)]
     return CodeLine(
-        file=title,
+        file=title_of(source_map, file),
         line=line,
         function=function,
-        code=code,
+        code=line_text(text, line),
         share=share,
-        owner=enclosing_class(lines, line, function),
+        owner=next(
+            (out.name for out, one in pairwise(around) if one.name == function and isinstance(out, ast.ClassDef)), ""
+        ),
         is_needed=result_is_used(text, function),
-        writes=any(word in body for word in ("save", "write", "dump", "ckpt", "checkpoint")),
+        writes=any(word in " ".join(lines) for word in ("save", "write", "dump", "ckpt", "checkpoint")),
     )
 
 
-def _function(source_map: SourceMap, file: int, line: int, text: list[str]) -> str:
+def _function(source_map: SourceMap, file: int, line: int, around: Sequence[ast.stmt]) -> str:
     """The function that a line belongs to; of a comprehension the one that it is written in, by its callers or by the text."""
     frames = source_map.frames
     rows = frames[(frames["file"] == file) & (frames["line"] == line)]
@@ -310,7 +312,8 @@ def _function(source_map: SourceMap, file: int, line: int, text: list[str]) -> s
         row = frames.iloc[int(row["parent"])]
     if str(row["function"]) not in COMPREHENSIONS and row["file"] == file:
         return str(row["function"])
-    return enclosing_function(text, line) or str(rows["function"].iloc[0])
+    names = [one.name for one in around if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return names[-1] if names else str(rows["function"].iloc[0])
 
 
 def covered(time_ps: Int64, pieces: pd.DataFrame) -> Bool:
