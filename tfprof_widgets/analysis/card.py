@@ -503,11 +503,15 @@ def rewritten(words: str, call: UserCall | None, code: str, more: str = "") -> F
     return Fix(words, f"{remark(f'in place of {call.place}')}{code}{more}", call.names)
 
 
+def user_files(source_map: SourceMap) -> Iterator[tuple[str, str]]:
+    """Path and text of each file of the user's."""
+    files = source_map.files[source_map.files["is_user"].astype(bool)]
+    yield from zip(files["file"].tolist(), files["text"].tolist(), strict=True)
+
+
 def only_call(source_map: SourceMap, method: str, is_one: Callable[[ast.Call], bool]) -> UserCall | None:
     """The only call of a method in the user's files of which something holds; None where there are none or several."""
-    files = source_map.files[source_map.files["is_user"].astype(bool)]
-    every = zip(files["file"].tolist(), files["text"].tolist(), strict=True)
-    trees = [(path, text, tree) for path, text in every if (tree := parsed(text)) is not None]
+    trees = [(path, text, tree) for path, text in user_files(source_map) if (tree := parsed(text)) is not None]
     found = [
         (path, text, statement, call)
         for path, text, tree in trees

@@ -481,15 +481,14 @@ def outside_work(run: RunFacts) -> tuple[OutsideWork, ...]:
     in_step = covered(time_ps, frame[is_trained])
     main = run.samples.step_call(in_step, gap)[:2] if in_step.any() else (-1, -1)
     stretch, weight_ms = _weights(time_ps, coverage)
-    samples = run.samples.places.assign(
-        time_ps=time_ps, stretch=stretch, gap=gap, ms=weight_ms, kind=_kind_at(time_ps, others, kinds[~is_trained])
-    )[weight_ms > 0]
+    samples = run.samples.places.assign(time_ps=time_ps, stretch=stretch, gap=gap, ms=weight_ms)[weight_ms > 0]
     samples = samples[samples["file"] >= 0].copy()  # of a damaged map of sources some frames are in no file
     first, last = _first_and_last(coverage, frame["start_ps"][is_trained])
     samples["is_between"] = (samples["stretch"] > first) & (samples["stretch"] < last)
     samples["is_main"] = (samples["file"] == main[0]) & (samples["line"] == main[1])
     evaluations = find_evaluations(trace, others, kinds[~is_trained], coverage)
     samples["evaluation"] = evaluations.of(samples["time_ps"].to_numpy(np.int64))
+    samples["kind"] = np.append(evaluations.kind, "")[samples["evaluation"]]
     validations = _validations(evaluations, samples)
     validates = (samples["is_main"] & (validations.of(samples["time_ps"].to_numpy(np.int64)) >= 0)).to_numpy()
     samples["n_ops"] = _ops_of_python(trace, coverage)[samples["stretch"]] * samples["ms"]
@@ -587,11 +586,3 @@ def _weights(time_ps: Int64, coverage: Coverage) -> tuple[Int64, Float64]:
     length_ms = (coverage.end_ps - coverage.start_ps) / PS_PER_MS
     each_ms = np.where(count * SPARSE_MS >= length_ms, length_ms / np.maximum(count, 1), 0.0)
     return stretch, np.append(each_ms, 0.0)[stretch]
-
-
-def _kind_at(time_ps: Int64, steps: pd.DataFrame, kinds: np.ndarray) -> np.ndarray:
-    """For each moment the kind of the step that runs then; empty for none."""
-    found = np.full(len(time_ps), "", object)
-    for kind in np.unique(kinds.astype(str)).tolist():  # a handful
-        found[covered(time_ps, steps[kinds == kind])] = kind
-    return found

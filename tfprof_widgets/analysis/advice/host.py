@@ -26,6 +26,7 @@ from ..card import (
     place_of,
     rule,
     step_highlight,
+    user_files,
 )
 from ..common import number, percent, plural, size
 from ..memory.memory import NEARLY_FULL
@@ -263,10 +264,9 @@ _REMAT = re.compile(r"\b(recompute_grad|RematScope|remat)\(")
 def _recomputed(run: Run, traced: TracedOps) -> Iterator[Advice]:
     """What a program that asks for it computes a second time for gradients: ops made within the call that makes these."""
     source_map = traced.source_map
-    files = source_map.files[source_map.files["is_user"].astype(bool)]
     asked = [
         (place_of(source_map, path, number), call[1])
-        for path, text in zip(files["file"].tolist(), files["text"].tolist(), strict=True)
+        for path, text in user_files(source_map)
         for number, line in enumerate(text.split("\n"), 1)
         if (call := _REMAT.search(line))
     ]

@@ -26,6 +26,7 @@ from ..card import (
     rewritten,
     rule,
     step_highlight,
+    user_files,
 )
 from ..common import US_PER_MS, milliseconds, number, percent, plural
 from ..input.iterators import FILE_READERS
@@ -513,19 +514,15 @@ FULL = 0.9
 
 def py_dataset(run: Run) -> str:
     """Such as `Rows.__getitem__ (train.py:9)`, where a class of the user's and no generator makes the batches; "" where not."""
-    source_map = run.source_map
-    if not run.is_keras_loop:
-        return ""
-    files = source_map.files[source_map.files["is_user"].astype(bool)]
     found = []
-    for path, text in zip(files["file"].tolist(), files["text"].tolist(), strict=True):
+    for path, text in user_files(run.source_map) if run.is_keras_loop else ():
         if "from_generator(" in text:
             return ""
         classes = [node for node in ast.walk(parsed(text) or ast.Module([], [])) if isinstance(node, ast.ClassDef)]
         own = [one for one in classes if any(ast.unparse(base).rpartition(".")[2] in _OF_KERAS for base in one.bases)]
         methods = [(one.name, part) for one in own for part in one.body if isinstance(part, ast.FunctionDef)]
         found += [
-            f"{name}.{part.name} ({place_of(source_map, path, part.lineno)})"
+            f"{name}.{part.name} ({place_of(run.source_map, path, part.lineno)})"
             for name, part in methods
             if part.name == "__getitem__"
         ]
