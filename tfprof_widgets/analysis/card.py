@@ -366,6 +366,11 @@ def one_line(text: str) -> str:
     return words if len(words) <= _MOST_CHARACTERS else f"{words[:_MOST_CHARACTERS]}..."
 
 
+def behind(place: str | None) -> str:
+    """A place behind a name in a sentence: ` (train.py:3)`; "" for none."""
+    return f" ({place})" if place else ""
+
+
 def named(name: str, otherwise: str) -> str:
     """A name that can stand in code; another one where it cannot, such as `<lambda>`."""
     return name if name.isidentifier() and not keyword.iskeyword(name) else otherwise

@@ -29,6 +29,7 @@ from ..card import (
     last_part,
     line_text,
     ns_range,
+    one_line,
     result_is_used,
     step_highlight,
     title_of,
@@ -260,6 +261,11 @@ class CodeLine:
     def place(self) -> str:
         """`train.py:12`."""
         return f"{last_part(self.file)}:{self.line}"
+
+    @property
+    def quoted(self) -> str:
+        """`train.py:12: plot(loss)`."""
+        return one_line(f"{self.place}: {self.code}".removesuffix(": "))
 
     @property
     def waits_for_others(self) -> bool:

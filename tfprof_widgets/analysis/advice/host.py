@@ -22,7 +22,7 @@ from ..card import (
     Advice,
     Claim,
     Fix,
-    one_line,
+    behind,
     place_of,
     rule,
     step_highlight,
@@ -34,7 +34,7 @@ from ..steps.spans import MIN_STEPS
 from .calls import OUTSIDE, of_batches, outside_ms
 from .causes import PASSES_ON, TracedOps
 from .computing import SpentOps, op_line
-from .facts import OP_OVERHEAD_MS, CodeLine
+from .facts import OP_OVERHEAD_MS
 from .input_rules import works_ahead
 from .python import python_makes_batches
 from .python_work import top_line
@@ -95,7 +95,7 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
         f"{percent(gain)} of the time.",
         None,
         Fix(
-            f"Save once an epoch instead of every few steps{_at(line)}, as ModelCheckpoint does with "
+            f"Save once an epoch instead of every few steps{behind(line.quoted if line else '')}, as ModelCheckpoint does with "
             f'save_freq="epoch"; or beside the '
             "training, by tf.train.CheckpointOptions(enable_async=True) for checkpoint.save."
         ),
@@ -190,10 +190,6 @@ def _most_ops(run: Run) -> tuple[str, str]:
     return str(top["layer"]), more.get(str(top["class_name"] or top["kind"]), "")
 
 
-def _at(line: CodeLine | None) -> str:
-    return f" ({one_line(f'{line.place}: {line.code}')})" if line else ""
-
-
 FACTORS = (4, 2)
 """By how much one would try a larger batch."""
 WAITS = 0.2
@@ -244,8 +240,7 @@ def repeated_work(run: Run) -> Iterator[Advice]:
     if not again.any():
         return
     ops = SpentOps(run.computing, "repeated", again)
-    places = list(dict.fromkeys(place for place in (ops.place, op_line(run, of_first[ops.top])) if place))
-    where = f" ({' and '.join(places)})" if places else ""
+    where = behind(" and ".join(dict.fromkeys(filter(None, (ops.place, op_line(run, of_first[ops.top]))))))
     n = int(ops.own.sum())
     yield ops.advise(
         f"{plural(n, 'op')} of the step compute{'s' if n == 1 else ''} again what another one did, of the same tensors and "
@@ -281,7 +276,7 @@ def _recomputed(run: Run, traced: TracedOps) -> Iterator[Advice]:
     ops = SpentOps(run.computing, "recomputed", np.isin(traced.row, rows))
     place, name = asked[0] if len({call for _, call in asked}) == 1 else ("", asked[0][1])
     yield ops.advise(
-        f"{name}{f' ({place})' if place else ''} computes a second time, for gradients, what the forward pass did: {ops.part}.",
+        f"{name}{behind(place)} computes a second time, for gradients, what the forward pass did: {ops.part}.",
         fix=Fix(f"Leave {name} out where memory suffices: what it recomputes is held from the forward pass then."),
     )
 

@@ -17,6 +17,7 @@ from ..card import (
     Claim,
     Fix,
     Highlight,
+    behind,
     ns_range,
     one_line,
     only_call,
@@ -143,7 +144,7 @@ def other_thread(run: Run) -> Iterator[Advice]:
         part,
         Fix(
             f"Run it in a process of its own (multiprocessing), or in ops of NumPy or TensorFlow, which let other threads run "
-            f"Python meanwhile ({one_line(f'{line.place}: {line.code}')})."
+            f"Python meanwhile ({line.quoted})."
         ),
         claim=claim,
         **line.evidence,
@@ -267,7 +268,7 @@ def _less_often(run: Run, line: CodeLine | None) -> Fix:
         )
     if line.waits_for_others:
         return _faster_elsewhere(run)
-    where = one_line(f"{line.place}: {line.code}".removesuffix(": "))
+    where = line.quoted
     if line.is_needed:
         return Fix(
             f"Each batch needs it ({where}): let a map of tf.data do it, with a prefetch behind it, so that it runs "
@@ -363,7 +364,7 @@ def _longest(run: Run) -> Highlight:
 
 
 def _fix(run: Run, one: OutsideWork) -> Fix:
-    where = f" ({one_line(f'{one.line.place}: {one.line.code}')})"
+    where = behind(one.line.quoted)
     is_validation = one.is_training_call and one.kind
     if is_validation:
         every = "Validate every fifth epoch, validation_freq=5 of fit, and on larger batches"
@@ -396,4 +397,4 @@ def _callbacks(run: Run) -> str:
     call = only_call(run.source_map, "fit", lambda call: any(one.arg == "callbacks" for one in call.keywords))
     given = getattr(call.argument("callbacks") if call else None, "elts", ())
     names = [ast.unparse(getattr(one, "func", one)).rpartition(".")[2] for one in given]
-    return f" ({one_line(', '.join(names))})" if names else ""
+    return behind(one_line(", ".join(names)))

@@ -94,7 +94,8 @@ def python_gap(run: RunFacts) -> PythonGap:
     in_gap = covered(samples.time_ps, long)
     # The call of the step: where the thread is most often while ops run.
     main = keras_call(trace, source_map, steps) or samples.most_often(samples.in_categories(steps, *_COMPUTES))
-    is_other = (samples.places[["file", "line"]] != main[:2]).any(axis=1).to_numpy() if main else in_gap
+    file, line = main[:2] if main else (-1, -1)
+    is_other = ((samples.places["file"] != file) | (samples.places["line"] != line)).to_numpy()
     gap = replace(gap, lines=samples.lines(in_gap, is_other), n_samples=int(in_gap.sum()))
     entry = entry_at(steps, samples.time_ps)
     n_in_steps = int((entry >= 0).sum())
