@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 import keyword
-import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
 from types import MappingProxyType
@@ -367,13 +366,16 @@ def one_line(text: str) -> str:
     return words if len(words) <= _MOST_CHARACTERS else f"{words[:_MOST_CHARACTERS]}..."
 
 
+def behind(place: str | None) -> str:
+    """A place behind a name in a sentence: ` (train.py:3)`; "" for none."""
+    return f" ({place})" if place else ""
+
+
 def named(name: str, otherwise: str) -> str:
     """A name that can stand in code; another one where it cannot, such as `<lambda>`."""
     return name if name.isidentifier() and not keyword.iskeyword(name) else otherwise
 
 
-_DEFINITION = re.compile(r"\s*(?:async\s+)?def\s+(\w+)")
-_CLASS = re.compile(r"\s*class\s+(\w+)")
 COMPREHENSIONS = frozenset(("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))
 """Before Python 3.12 these are functions of their own, of which nobody thinks as such."""
 
@@ -408,30 +410,6 @@ def last_part(path: str) -> str:
     return path.replace("\\", "/").rpartition("/")[2]
 
 
-def enclosing_function(lines: Sequence[str], line: int) -> str:
-    """The function in whose body a line (from 1) is, by indentation, as a cell may hold what is no Python; "" for none."""
-    return next((found[1] for text in _heads(lines, line) if (found := _DEFINITION.match(text))), "")
-
-
-def enclosing_class(lines: Sequence[str], line: int, function: str) -> str:
-    """The class whose method a function is in whose body a line (from 1) is; "" for none."""
-    heads = iter(_heads(lines, line))
-    if not any((found := _DEFINITION.match(text)) and found[1] == function for text in heads):
-        return ""
-    outer = _CLASS.match(next(heads, ""))
-    return outer[1] if outer else ""
-
-
-def function_body(lines: Sequence[str], line: int) -> Sequence[str]:
-    """The lines of the function in which a line (from 1) is, by indentation; of one that is in no function the line alone."""
-    head = next((text for text in _heads(lines, line) if _DEFINITION.match(text)), "")
-    if not head:
-        return lines[max(line - 1, 0) : line]
-    begin = max(at for at, text in enumerate(lines[:line]) if text == head)
-    outside = (at for at, text in enumerate(lines) if at > begin and text.strip() and _indent(text) <= _indent(head))
-    return lines[begin : next(outside, len(lines))]
-
-
 def result_is_used(text: str, function: str) -> bool:
     """Whether a file calls a function of its own and does something with what it returns; False of a text that is no Python."""
     tree = parsed(text)
@@ -452,20 +430,13 @@ def parsed(text: str) -> ast.Module | None:
         return None
 
 
-def _heads(lines: Sequence[str], line: int) -> Iterator[str]:
-    """The lines that begin the blocks in which a line is, the innermost first; the line itself may be a definition."""
-    if not 0 < line <= len(lines):
-        return
-    indent = _indent(lines[line - 1]) + 1
-    for text in reversed(lines[:line]):  # bounded by the length of a file
-        if text.strip() and _indent(text) < indent:
-            indent = _indent(text)
-            yield text
+_Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def _indent(text: str) -> int:
-    expanded = text.expandtabs()
-    return len(expanded) - len(expanded.lstrip())
+def definitions_around(text: str, line: int) -> list[_Definition]:
+    """The classes and functions of a file in which a line (from 1) is, the outermost first; none of a text that is no Python."""
+    nodes = ast.walk(parsed(text) or ast.Module([], []))
+    return [one for one in nodes if isinstance(one, _Definition) and one.lineno <= line <= (one.end_lineno or 0)]
 
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
@@ -537,11 +508,15 @@ def rewritten(words: str, call: UserCall | None, code: str, more: str = "") -> F
     return Fix(words, f"{remark(f'in place of {call.place}')}{code}{more}", call.names)
 
 
+def user_files(source_map: SourceMap) -> Iterator[tuple[str, str]]:
+    """Path and text of each file of the user's."""
+    files = source_map.files[source_map.files["is_user"].astype(bool)]
+    yield from zip(files["file"].tolist(), files["text"].tolist(), strict=True)
+
+
 def only_call(source_map: SourceMap, method: str, is_one: Callable[[ast.Call], bool]) -> UserCall | None:
     """The only call of a method in the user's files of which something holds; None where there are none or several."""
-    files = source_map.files[source_map.files["is_user"].astype(bool)]
-    every = zip(files["file"].tolist(), files["text"].tolist(), strict=True)
-    trees = [(path, text, tree) for path, text in every if (tree := parsed(text)) is not None]
+    trees = [(path, text, tree) for path, text in user_files(source_map) if (tree := parsed(text)) is not None]
     found = [
         (path, text, statement, call)
         for path, text, tree in trees

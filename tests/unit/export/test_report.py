@@ -320,11 +320,11 @@ def test_a_real_training_is_told_from_its_own_file_and_from_a_chrome_trace(
 
 def test_advice_of_low_severity_is_not_announced_as_the_first_to_change() -> None:
     results = Analysis(read_xspace(space(plane("/host:CPU", line("main", event("x:MatMul", 0, 1))))))
-    one = advise("memory_fragmentation", "It is in pieces.", evidence={}, fix=Fix("Try it."), selection=Highlight())
+    one = advise("memory_growth", "It grows.", evidence={}, fix=Fix("Try it."), selection=Highlight())
     results.__dict__["advice"] = (one,)
     told = render_report(Subject(results=results))
     assert "**First to change:** nothing that would win much" in told
-    assert "### 1. Allocate memory asynchronously (`memory_fragmentation`): severity low, no speed-up" in told
+    assert "### 1. Stop memory from growing (`memory_growth`): severity low, no speed-up" in told
 
 
 def test_an_h100_report_tells_precision_and_what_each_kernel_computes_on(capture_of: Callable[[str], Path]) -> None:

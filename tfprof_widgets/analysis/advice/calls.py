@@ -20,6 +20,7 @@ from ..card import (
     Claim,
     Fix,
     Highlight,
+    behind,
     named,
     noted_place,
     ns_range,
@@ -28,8 +29,8 @@ from ..card import (
 )
 from ..common import amount, number, percent, plural, size
 from ..steps.spans import MIN_STEPS, kinds_of
-from .facts import OP_OVERHEAD_MS, StepPart
-from .python_work import CALL_MS, MIN_CALLS, ONE_BATCH, CodeLine, top_line
+from .facts import OP_OVERHEAD_MS, CodeLine, StepPart
+from .python_work import CALL_MS, MIN_CALLS, ONE_BATCH, top_line
 from .run import FIXED, Run, recurs
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def retracing(run: Run) -> Iterator[Advice]:
     first = next(i for i in range(len(traced.event)) if traced.entry[i] == at)
     event = int(traced.event[first])
     yield run.advise(
-        f"{name}{f' ({place})' if place else ''} is traced again in {n} calls of {plural(len(steps), 'step')}"
+        f"{name}{behind(place)} is traced again in {n} calls of {plural(len(steps), 'step')}"
         f"{_because(cause)}: {tracing}{', with compiling by XLA' * run.compiles_functions}{_COUNTING * run.counts_compiling}.",
         tracing,
         _one_graph(run, cause, named(name, "the function")),
@@ -178,7 +179,7 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     if len(steps) < MIN_STEPS or not eager.is_hot or (run.calls.n_functions and not steps.has_device):
         return
     python, claim = run.free("python", "eager_hot_loop", run.ran(CALL_MS), is_outside=True)
-    line = top_line(run.trace, run.source_map, steps.pieces)
+    line = top_line(run, steps.pieces)
     in_fit = run.is_keras_loop or (line is not None and ".train_on_batch(" in line.code)
     has_function = bool((run.results.tf_functions["eager_calls"] > 0).any())
     where = f" of {line.function} ({line.place})" if line is not None else ""
@@ -280,7 +281,7 @@ def _made_anew(run: Run) -> tuple[str, Fix, float] | None:
     place = noted_place(run.source_map, "functions", "function", name)
     part = StepPart("tracing", again_ms, float(time_ms.sum()) - first_ms)
     return (
-        f"{name}{f' ({place})' if place else ''} is made anew {int(is_first.sum())} times, and traced in the first step of each "
+        f"{name}{behind(place)} is made anew {int(is_first.sum())} times, and traced in the first step of each "
         f"loop: without the first time {number(again_ms)} of the {number(part.step_ms)} ms of all steps ({percent(part.ratio)}).",
         _one_graph(run, TraceCause("object"), named(name, "the function")),
         part.ratio,
@@ -311,7 +312,7 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
     yield run.advise(
         f"Copying {f'{size(calls.converted_bytes)} a step from ' if calls.converted_bytes else ''}arrays of Python or NumPy "
         "into tensors"
-        f"{f' ({line.place})' if line else ''} takes {part}.",
+        f"{behind(line.place if line else '')} takes {part}.",
         part,
         Fix(
             "Make a tensor of an array that stays the same once, before the loop: tf.constant(array). Of batches "
@@ -345,10 +346,9 @@ def eager_ops(run: Run) -> Iterator[Advice]:
     spans = spans.and_also(run.gap.spans(steps)) if run.gap.is_long else spans
     python, claim = run.free("python", "eager_ops", spans, is_outside=True)
     line = _line_in(run, calls.ops)
-    at = f" ({line.place})" if line else ""
     yield run.advise(
-        f"Beside its function a step{at} calls {amount(calls.n_ops)} ops one by one from Python: {python} are "
-        "Python and calling them.",
+        f"Beside its function a step{behind(line.place if line else '')} calls {amount(calls.n_ops)} ops one by one from "
+        f"Python: {python} are Python and calling them.",
         python,
         Fix(f"Call them in a tf.function, metrics too: the step's, or one of their own. {PYTHON_STAYS}"),
         view="source_view" if line else "timeline",
@@ -377,7 +377,7 @@ def many_functions(run: Run) -> Iterator[Advice]:
         return
     line, op_ms = _line_in(run, calls.functions), float(work.ms[work.is_model | work.is_optimizer].sum())
     yield run.advise(
-        f"Calling {amount(calls.n_functions)} functions{f' ({line.place})' if line else ''} a step, and the runtime around ops, "
+        f"Calling {amount(calls.n_functions)} functions{behind(line.place if line else '')} a step, and the runtime around ops, "
         f"take {python}: their {work.n_ops:,.0f} ops compute for {number(op_ms)} ms.",
         python,
         Fix(
@@ -417,4 +417,4 @@ def _owned_ms(run: Run) -> Float64:
 def _line_in(run: Run, events: Int64) -> CodeLine | None:
     trace = run.trace
     pieces = pd.DataFrame({"start_ps": trace.start_ps[events], "duration_ps": trace.duration_ps[events]})
-    return top_line(trace, run.source_map, pieces)
+    return top_line(run, pieces)

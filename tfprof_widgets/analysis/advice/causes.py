@@ -23,11 +23,11 @@ from ..grouping import within_data
 from ..input.iterators import MAKES_ITERATOR
 from ..input.pipeline import INPUT_HIGH, limits_steps, waits_often
 from ..names import base_name, by_ends
-from ..source import sample_times
 from ..steps.owners import CATEGORIES
 from ..steps.spans import MIN_STEPS, Coverage, kinds_of
 from ..xla.programs import graphs_switched_off
-from .python_work import CodeLine, calls_op, code_line, covered, step_call
+from .facts import CodeLine, code_line, covered
+from .python_work import calls_op
 
 if TYPE_CHECKING:
     from .facts import RunFacts
@@ -473,24 +473,22 @@ def outside_work(run: RunFacts) -> tuple[OutsideWork, ...]:
     frame, averaged = run.results.steps.frame, run.results.is_averaged
     if not len(source_map.samples) or not len(coverage.start_ps) or frame["host"].nunique() > 1:
         return ()
-    time_ps, frame_row = sample_times(trace, source_map)
+    time_ps = run.samples.time_ps
     kinds = kinds_of(frame["name"])
     is_trained = np.isin(kinds, np.unique(kinds[averaged]))
     begins, others = np.sort(frame["start_ps"].to_numpy(np.int64)), frame[~is_trained]
     gap = np.searchsorted(begins, time_ps, side="right")
     in_step = covered(time_ps, frame[is_trained])
-    main = step_call(source_map, frame_row[in_step], gap[in_step])[:2] if in_step.any() else (-1, -1)
+    main = run.samples.step_call(in_step, gap)[:2] if in_step.any() else (-1, -1)
     stretch, weight_ms = _weights(time_ps, coverage)
-    samples = source_map.frames.iloc[frame_row][["file", "line", "function"]].reset_index(drop=True)
-    samples = samples.assign(
-        time_ps=time_ps, stretch=stretch, gap=gap, ms=weight_ms, kind=_kind_at(time_ps, others, kinds[~is_trained])
-    )[weight_ms > 0]
+    samples = run.samples.places.assign(time_ps=time_ps, stretch=stretch, gap=gap, ms=weight_ms)[weight_ms > 0]
     samples = samples[samples["file"] >= 0].copy()  # of a damaged map of sources some frames are in no file
     first, last = _first_and_last(coverage, frame["start_ps"][is_trained])
     samples["is_between"] = (samples["stretch"] > first) & (samples["stretch"] < last)
     samples["is_main"] = (samples["file"] == main[0]) & (samples["line"] == main[1])
     evaluations = find_evaluations(trace, others, kinds[~is_trained], coverage)
     samples["evaluation"] = evaluations.of(samples["time_ps"].to_numpy(np.int64))
+    samples["kind"] = np.append(evaluations.kind, "")[samples["evaluation"]]
     validations = _validations(evaluations, samples)
     validates = (samples["is_main"] & (validations.of(samples["time_ps"].to_numpy(np.int64)) >= 0)).to_numpy()
     samples["n_ops"] = _ops_of_python(trace, coverage)[samples["stretch"]] * samples["ms"]
@@ -588,11 +586,3 @@ def _weights(time_ps: Int64, coverage: Coverage) -> tuple[Int64, Float64]:
     length_ms = (coverage.end_ps - coverage.start_ps) / PS_PER_MS
     each_ms = np.where(count * SPARSE_MS >= length_ms, length_ms / np.maximum(count, 1), 0.0)
     return stretch, np.append(each_ms, 0.0)[stretch]
-
-
-def _kind_at(time_ps: Int64, steps: pd.DataFrame, kinds: np.ndarray) -> np.ndarray:
-    """For each moment the kind of the step that runs then; empty for none."""
-    found = np.full(len(time_ps), "", object)
-    for kind in np.unique(kinds.astype(str)).tolist():  # a handful
-        found[covered(time_ps, steps[kinds == kind])] = kind
-    return found

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...trace.arrays import Bool, Float64, Int64
-from ..card import IDLE, Advice, Claim, Fix, noted_place, place_of
+from ..card import IDLE, Advice, Claim, Fix, behind, noted_place, place_of
 from ..common import PS_PER_MS
 from ..layers.scopes import VENDOR
 from ..steps.owners import CATEGORIES
@@ -186,7 +186,7 @@ class Computing:
         name = (
             f"{NAMED[str(entry['kind'])]} {layer}" if layer else f"Line {line}" if what == "line" else self.types[top]
         )
-        at = (f" ({line})" if layer else f" at {line}") if line and what in ("layer", "op") else ""
+        at = behind(line) if layer else f" at {line}" if line and what == "op" else ""
         evidence = {"layer": layer, "line": line, "op_type": str(self.types[top])}
         return f"{name}{at}", {key: text for key, text in evidence.items() if text}
 
@@ -266,8 +266,8 @@ class SpentOps:
 
     @property
     def where(self) -> str:
-        """The same behind a name in a sentence: ` (train.py:3)`."""
-        return f" ({self.place})" if self.place else ""
+        """The same behind a name in a sentence."""
+        return behind(self.place)
 
     @property
     def n_per_step(self) -> float:

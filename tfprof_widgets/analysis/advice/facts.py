@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +17,28 @@ import pandas as pd
 from ...trace.arrays import Bool, Float64, Int32, Int64
 from ...trace.source_map import SourceMap, empty_source_map
 from ...trace.trace import Trace
-from ..card import Advice, Claim, Fix, Highlight, Spans, advise, ns_range, step_highlight
+from ..card import (
+    COMPREHENSIONS,
+    Advice,
+    Claim,
+    Fix,
+    Highlight,
+    Spans,
+    advise,
+    definitions_around,
+    last_part,
+    line_text,
+    ns_range,
+    one_line,
+    result_is_used,
+    step_highlight,
+    title_of,
+)
 from ..common import PS_PER_MS, Stretches, number, percent
 from ..facts import Facts
 from ..layers.layers import OPTIMIZER
 from ..machine import MachineLoad, machine_load
+from ..source import sample_times
 from ..steps.categories import GUIDE_CATEGORIES
 from ..steps.steps import guide_of, ran_on_device
 
@@ -214,6 +234,136 @@ def step_facts(results: Facts, *, with_compiling: bool = False) -> StepFacts:
     )
 
 
+_WAITS = re.compile(r"\.(?:get|join|wait|acquire|recv)\((?:timeout=[\w.]+)?\)")
+
+
+@dataclass(frozen=True)
+class CodeLine:
+    """A line of the user's."""
+
+    file: str
+    """What the notebook shows, such as `Cell [3]`, or the path."""
+    line: int
+    function: str
+    code: str
+    """Its text without indentation, empty where it is not known."""
+    share: float
+    """Of the samples within the gaps."""
+
+    owner: str = ""
+    """The class in which its function is written; empty for none."""
+    is_needed: bool = False
+    """Whether its file does something with what its function returns."""
+    writes: bool = False
+    """Whether its function says that it saves something."""
+
+    @property
+    def place(self) -> str:
+        """`train.py:12`."""
+        return f"{last_part(self.file)}:{self.line}"
+
+    @property
+    def quoted(self) -> str:
+        """`train.py:12: plot(loss)`."""
+        return one_line(f"{self.place}: {self.code}".removesuffix(": "))
+
+    @property
+    def waits_for_others(self) -> bool:
+        """Whether it waits for what another thread or process makes, as of a queue."""
+        return _WAITS.search(self.code) is not None
+
+    @property
+    def evidence(self) -> dict[str, Any]:
+        """What cards have of it."""
+        return {"line": self.place, "function": self.function, "code": self.code}
+
+    @property
+    def where(self) -> str:
+        """`Report.on_epoch_end (train.py:12)`; of a line that is in no function the place alone."""
+        if not self.function.isidentifier():
+            return self.place
+        return f"{self.owner}{'.' if self.owner else ''}{self.function} ({self.place})"
+
+
+def code_line(source_map: SourceMap, file: int, line: int, share: float) -> CodeLine:
+    """The line that samples lie at, with its function and text."""
+    text = str(source_map.files["text"].iloc[file])
+    around = definitions_around(text, line)
+    function = _function(source_map, file, line, around)
+    head = next((one for one in reversed(around) if not isinstance(one, ast.ClassDef)), None)
+    lines = text.split("\n")[(head.lineno if head else max(line, 1)) - 1 : (head.end_lineno if head else line)]
+    return CodeLine(
+        file=title_of(source_map, file),
+        line=line,
+        function=function,
+        code=line_text(text, line),
+        share=share,
+        owner=next(
+            (out.name for out, one in pairwise(around) if one.name == function and isinstance(out, ast.ClassDef)), ""
+        ),
+        is_needed=result_is_used(text, function),
+        writes=any(word in " ".join(lines) for word in ("save", "write", "dump", "ckpt", "checkpoint")),
+    )
+
+
+def _function(source_map: SourceMap, file: int, line: int, around: Sequence[ast.stmt]) -> str:
+    """The function that a line belongs to; of a comprehension the one that it is written in, by its callers or by the text."""
+    frames = source_map.frames
+    rows = frames[(frames["file"] == file) & (frames["line"] == line)]
+    own = [str(name) for name in rows["function"] if name not in COMPREHENSIONS]
+    if own:
+        return own[0]
+    row = rows.iloc[0]
+    while str(row["function"]) in COMPREHENSIONS and row["parent"] >= 0:  # a parent is always an earlier row
+        row = frames.iloc[int(row["parent"])]
+    if str(row["function"]) not in COMPREHENSIONS and row["file"] == file:
+        return str(row["function"])
+    names = [one.name for one in around if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return names[-1] if names else str(rows["function"].iloc[0])
+
+
+def covered(time_ps: Int64, pieces: pd.DataFrame) -> Bool:
+    """Which moments lie in some pieces; pieces of several hosts may overlap, the later begun one counts."""
+    start = pieces["start_ps"].to_numpy(np.int64)
+    order = np.argsort(start, kind="stable")
+    end = (start + pieces["duration_ps"].to_numpy(np.int64))[order]
+    at = np.searchsorted(start[order], time_ps, side="right") - 1
+    return (at >= 0) & (time_ps < np.append(end, 0)[at])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Samples:
+    """Where the user's thread was seen."""
+
+    source_map: SourceMap
+    time_ps: Int64
+    places: pd.DataFrame
+    """Of each its `file`, -1 for none, `line` and `function`."""
+
+    def in_categories(self, steps: StepFacts, *names: str) -> Bool:
+        """Which lie in steps, in such time of them."""
+        return covered(self.time_ps, steps.pieces[steps.pieces["category"].isin(names)])
+
+    def most_often(self, chosen: Bool) -> tuple[int, int] | None:
+        """File and line at which most of some samples are."""
+        counts = self.places[chosen][["file", "line"]].value_counts()
+        return None if counts.empty else (int(counts.index[0][0]), int(counts.index[0][1]))
+
+    def lines(self, chosen: Bool, told: Bool | None = None) -> tuple[CodeLine, ...]:
+        """The lines of some samples, or of those of them that are told of, the most frequent first."""
+        here = chosen if told is None else chosen & told
+        counts = self.places[here & (self.places["file"] >= 0)][["file", "line"]].value_counts()
+        n = int(chosen.sum())
+        rows = zip(counts.index, counts.tolist(), strict=True)
+        return tuple(code_line(self.source_map, int(file), int(line), count / n) for (file, line), count in rows)
+
+    def step_call(self, chosen: Bool, step: Int64) -> tuple[int, int, str]:
+        """File, line and function that run the steps: what some samples see in most of them, rather than most often."""
+        seen = self.places[chosen].assign(step=step[chosen]).groupby(["file", "line", "function"])["step"]
+        file, line, function = seen.agg(["nunique", "size"]).sort_values(["nunique", "size"]).index[-1]
+        return int(file), int(line), str(function)
+
+
 OP_OVERHEAD_MS = 0.010
 """What running any op costs at least, on whatever shapes: 5 to 20 us on the machines measured."""
 
@@ -356,6 +506,13 @@ class RunFacts:
             headline=headline,
             claim=replace(claim or Claim(), won=won),
         )
+
+    @cached_property
+    def samples(self) -> Samples:
+        """Where the user's thread was seen."""
+        time_ps, frame = sample_times(self.trace, self.source_map)
+        places = self.source_map.frames.iloc[frame][["file", "line", "function"]].reset_index(drop=True)
+        return Samples(self.source_map, time_ps, places)
 
     @cached_property
     def load(self) -> MachineLoad | None:

@@ -22,10 +22,11 @@ from ..card import (
     Advice,
     Claim,
     Fix,
-    one_line,
+    behind,
     place_of,
     rule,
     step_highlight,
+    user_files,
 )
 from ..common import number, percent, plural, size
 from ..memory.memory import NEARLY_FULL
@@ -36,7 +37,7 @@ from .computing import SpentOps, op_line
 from .facts import OP_OVERHEAD_MS
 from .input_rules import works_ahead
 from .python import python_makes_batches
-from .python_work import CodeLine, top_line
+from .python_work import top_line
 from .run import FIXED, QUICK, Run, copy_events, event_names, fewer_calls, has_graph, larger_batch, several_in_one_call
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
         return
     at = int(saves.stall_ms.argmax())
     saving = steps.pieces[np.isin(steps.pieces["step"].to_numpy(), steps.row[saves.is_saving])]
-    line = top_line(run.trace, run.source_map, saving[saving["category"] == "other"])
+    line = top_line(run, saving[saving["category"] == "other"])
     line = line if line and line.writes else None
     where = f" in {line.function} ({line.place})" if line else ""
     stall_ms = float(saves.stall_ms[saves.is_saving].mean())
@@ -94,7 +95,7 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
         f"{percent(gain)} of the time.",
         None,
         Fix(
-            f"Save once an epoch instead of every few steps{_at(line)}, as ModelCheckpoint does with "
+            f"Save once an epoch instead of every few steps{behind(line.quoted if line else '')}, as ModelCheckpoint does with "
             f'save_freq="epoch"; or beside the '
             "training, by tf.train.CheckpointOptions(enable_async=True) for checkpoint.save."
         ),
@@ -189,10 +190,6 @@ def _most_ops(run: Run) -> tuple[str, str]:
     return str(top["layer"]), more.get(str(top["class_name"] or top["kind"]), "")
 
 
-def _at(line: CodeLine | None) -> str:
-    return f" ({one_line(f'{line.place}: {line.code}')})" if line else ""
-
-
 FACTORS = (4, 2)
 """By how much one would try a larger batch."""
 WAITS = 0.2
@@ -243,8 +240,7 @@ def repeated_work(run: Run) -> Iterator[Advice]:
     if not again.any():
         return
     ops = SpentOps(run.computing, "repeated", again)
-    places = list(dict.fromkeys(place for place in (ops.place, op_line(run, of_first[ops.top])) if place))
-    where = f" ({' and '.join(places)})" if places else ""
+    where = behind(" and ".join(dict.fromkeys(filter(None, (ops.place, op_line(run, of_first[ops.top]))))))
     n = int(ops.own.sum())
     yield ops.advise(
         f"{plural(n, 'op')} of the step compute{'s' if n == 1 else ''} again what another one did, of the same tensors and "
@@ -263,10 +259,9 @@ _REMAT = re.compile(r"\b(recompute_grad|RematScope|remat)\(")
 def _recomputed(run: Run, traced: TracedOps) -> Iterator[Advice]:
     """What a program that asks for it computes a second time for gradients: ops made within the call that makes these."""
     source_map = traced.source_map
-    files = source_map.files[source_map.files["is_user"].astype(bool)]
     asked = [
         (place_of(source_map, path, number), call[1])
-        for path, text in zip(files["file"].tolist(), files["text"].tolist(), strict=True)
+        for path, text in user_files(source_map)
         for number, line in enumerate(text.split("\n"), 1)
         if (call := _REMAT.search(line))
     ]
@@ -281,7 +276,7 @@ def _recomputed(run: Run, traced: TracedOps) -> Iterator[Advice]:
     ops = SpentOps(run.computing, "recomputed", np.isin(traced.row, rows))
     place, name = asked[0] if len({call for _, call in asked}) == 1 else ("", asked[0][1])
     yield ops.advise(
-        f"{name}{f' ({place})' if place else ''} computes a second time, for gradients, what the forward pass did: {ops.part}.",
+        f"{name}{behind(place)} computes a second time, for gradients, what the forward pass did: {ops.part}.",
         fix=Fix(f"Leave {name} out where memory suffices: what it recomputes is held from the forward pass then."),
     )
 

@@ -26,6 +26,7 @@ from ..card import (
     rewritten,
     rule,
     step_highlight,
+    user_files,
 )
 from ..common import US_PER_MS, milliseconds, number, percent, plural
 from ..input.iterators import FILE_READERS
@@ -35,7 +36,7 @@ from ..machine import FREE
 from ..names import base_name, parse_op_names
 from ..steps.spans import MIN_STEPS
 from .causes import input_ops, runs_python
-from .facts import OP_OVERHEAD_MS, StepPart
+from .facts import StepPart
 from .input_waste import MAPS, iterators_of, kept_ratio, late_cut, opens_many_files
 from .run import DATA_GRAPH, Run, mapped_function
 
@@ -513,19 +514,15 @@ FULL = 0.9
 
 def py_dataset(run: Run) -> str:
     """Such as `Rows.__getitem__ (train.py:9)`, where a class of the user's and no generator makes the batches; "" where not."""
-    source_map = run.source_map
-    if not run.is_keras_loop:
-        return ""
-    files = source_map.files[source_map.files["is_user"].astype(bool)]
     found = []
-    for path, text in zip(files["file"].tolist(), files["text"].tolist(), strict=True):
+    for path, text in user_files(run.source_map) if run.is_keras_loop else ():
         if "from_generator(" in text:
             return ""
         classes = [node for node in ast.walk(parsed(text) or ast.Module([], [])) if isinstance(node, ast.ClassDef)]
         own = [one for one in classes if any(ast.unparse(base).rpartition(".")[2] in _OF_KERAS for base in one.bases)]
         methods = [(one.name, part) for one in own for part in one.body if isinstance(part, ast.FunctionDef)]
         found += [
-            f"{name}.{part.name} ({place_of(source_map, path, part.lineno)})"
+            f"{name}.{part.name} ({place_of(run.source_map, path, part.lineno)})"
             for name, part in methods
             if part.name == "__getitem__"
         ]
@@ -642,39 +639,6 @@ def input_competes(run: Run) -> Iterator[Advice]:
         line=costly.place if costly else "",
         code=costly.code if costly else "",
     )
-
-
-@rule("Use all cores", claims=("host_compute",))
-def few_threads(run: Run) -> Iterator[Advice]:
-    """The program set fewer threads for an op than there are cores; gain: of the share of ops what more threads would save."""
-    steps, sources = run.steps, run.results.sources
-    if sources is None or len(steps) < MIN_STEPS or steps.has_device or run.eager.is_hot:
-        return
-    facts = dict(zip(sources.facts["name"], sources.facts["value"], strict=True))
-    n_threads, n_cpus = (_whole(facts.get(name, "")) for name in ("intra_op_threads", "n_cpus"))
-    if not 0 < n_threads < n_cpus:
-        return
-    computing, claim = run.free("compute", "few_threads", run.ran(OP_OVERHEAD_MS, of_model=True))
-    gain = computing.ratio * (1 - n_threads / n_cpus)
-    if gain < MEDIUM_GAIN:
-        return
-    yield run.advise(
-        f"TensorFlow was told to use {plural(n_threads, 'thread')} for an op, of {n_cpus} cores: ops compute for {computing}.",
-        computing,
-        Fix(
-            "Leave the numbers of threads out, or set 0, one thread a core, before anything runs.",
-            "import tensorflow as "
-            "tf\n\ntf.config.threading.set_intra_op_parallelism_threads(0)\ntf.config.threading.set_inter_op_parallelism_threads(0)",
-        ),
-        gain=gain,
-        claim=claim,
-        intra_op_threads=n_threads,
-        n_cpus=n_cpus,
-    )
-
-
-def _whole(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 _PREPARES = frozenset(

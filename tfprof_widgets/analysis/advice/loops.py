@@ -24,6 +24,7 @@ from ..card import (
     Advice,
     Claim,
     Fix,
+    behind,
     last_part,
     line_text,
     parsed,
@@ -240,7 +241,7 @@ def graph_loop(run: Run) -> Iterator[Advice]:
     name, row, n_iterations = loops.name[top].removesuffix("/while"), loops.row[top], loops.n_iterations(top)
     place, code = _place(traced.source_map, int(traced.source_map.ops["frame"].iloc[row])) if row >= 0 else ("", "")
     times = f" of at least {n_iterations:,} iterations" if n_iterations else ""
-    told = f"{name}{f' ({place})' if place else ''}{times}"
+    told = f"{name}{behind(place)}{times}"
     others = " and other loops" if len(chosen) > 1 else ""
     computes = f"for {number(op_ms)} ms" if op_ms >= HARDLY_MS else "next to nothing"
     yield run.advise(
@@ -419,7 +420,7 @@ def _large_constant(source_map: SourceMap) -> tuple[str, str, Fix] | None:
     row = int(constants["op"].iloc[n_bytes.index(largest)])
     place, _ = _place(source_map, int(source_map.ops["frame"].iloc[row]))
     return (
-        f"An array of {size(largest)}{f' ({place})' if place else ''} is a constant of the graph.",
+        f"An array of {size(largest)}{behind(place)} is a constant of the graph.",
         place,
         Fix(
             "Give the array to the function as an argument, or keep it in a tf.Variable(array, trainable=False) made once: what "

@@ -23,11 +23,9 @@ from ..card import (
     ns_range,
     one_line,
     rule,
-    step_highlight,
 )
-from ..common import amount, number, percent, plural, size
+from ..common import amount, number, percent, plural
 from ..grouping import UNIT_TEXTS, ComputeUnit
-from ..memory.memory import FRAGMENTED, FRAGMENTED_FROM
 from ..ops.kernels import beside_products
 from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS
@@ -549,31 +547,6 @@ def _n_numbers(shape: tuple[int, ...] | None, batch: int | None) -> int:
     return prod((batch or 0) if size < 0 else size for size in shape or (0,))
 
 
-@rule("Allocate memory asynchronously")
-def memory_fragmentation(run: Run) -> Iterator[Advice]:
-    """Free memory is in pieces too small for what may be asked for."""
-    summary = run.results.memory.summary
-    for row in summary.to_dict("records"):  # one turn per allocator
-        capacity, peak, ratio = row["capacity_bytes"], row["peak_bytes"], row["fragmentation_ratio"]
-        if not capacity > 0 or peak < FRAGMENTED_FROM * capacity or not ratio >= FRAGMENTED:  # also of NaN
-            continue
-        yield run.advise(
-            f"{row['allocator']} is fragmented: at the peak {percent(ratio)} of its {size(row['free_bytes'])} of free memory is "
-            "in pieces too small for the largest.",
-            None,
-            Fix(
-                "Let CUDA allocate: set this before TensorFlow is imported.",
-                'import os\n\nos.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"',
-            ),
-            _at_peak(run, str(row["allocator"]), float(row["peak_at_ms"])),
-            fragmentation_ratio=float(ratio),
-            free_bytes=float(row["free_bytes"]),
-            peak_bytes=float(peak),
-            capacity_bytes=float(capacity),
-            allocator=str(row["allocator"]),
-        )
-
-
 @rule("Stop memory from growing")
 def memory_growth(run: Run) -> Iterator[Advice]:
     """Memory in use keeps growing from step to step."""
@@ -605,14 +578,3 @@ def memory_growth(run: Run) -> Iterator[Advice]:
             op=op,
             held_bytes=float(held["held_bytes"].iloc[0]) if op else "",
         )
-
-
-def _at_peak(run: Run, allocator: str, peak_at_ms: float) -> Highlight:
-    """The step in which a peak is, with the ops that hold most then."""
-    frame = run.results.steps.frame
-    at_ps = round(peak_at_ms * 1e9)
-    inside = frame[(frame["start_ps"] <= at_ps) & (frame["start_ps"] + frame["duration_ps"] > at_ps)]
-    held = run.known(*run.results.memory.peak(allocator)["op"].head(10).tolist())
-    if inside.empty:
-        return Highlight(op_names=held, view="memory_timeline")
-    return step_highlight(inside, 0, view="memory_timeline", op_names=held)

@@ -18,6 +18,7 @@ from ..card import (
     Advice,
     Claim,
     Fix,
+    behind,
     line_text,
     noted_place,
     one_line,
@@ -127,8 +128,7 @@ def _large_filters(run: Run) -> Iterator[Advice]:
         n, one = (size - 1) // 2, filters[layer]
         farther = f", the {n} that see as far {percent(one.left(n))}" if n > FEWEST else ", and see as far"
         place = noted_place(run.source_map, "layers", "layer", layer)
-        where = f" ({place})" if place else ""
-        is_one = len(filters) == 1
+        where, is_one = behind(place), len(filters) == 1
         each = f" of {layer}{where} takes" if is_one else f"s of {len(filters)} layers, {layer}{where} above all, take"
         yield computing.advise(
             f"The {size} x {size} convolution{each} {part}: two of 3 x 3 need {percent(one.left())} of the work{farther}.",
@@ -454,7 +454,7 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
     top = int(np.where(chosen, run.results.op_sums.self_us, -1.0).argmax())
     place = op_line(run, top)
     yield run.advise(
-        f"{run.results.op_shares.type[top]}{f' ({place})' if place else ''} makes text of numbers in each step, as tf.print "
+        f"{run.results.op_shares.type[top]}{behind(place)} makes text of numbers in each step, as tf.print "
         f"does: {part}.",
         part,
         Fix(

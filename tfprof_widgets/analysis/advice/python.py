@@ -17,6 +17,7 @@ from ..card import (
     Claim,
     Fix,
     Highlight,
+    behind,
     ns_range,
     one_line,
     only_call,
@@ -26,8 +27,8 @@ from ..card import (
 from ..common import PS_PER_MS, milliseconds, number, percent, plural
 from ..steps.spans import MIN_STEPS
 from .calls import PYTHON_STAYS
-from .facts import StepPart
-from .python_work import MIN_LINE_SAMPLES, MOST_OF_STALL, ONE_BATCH, CalledWork, CodeLine, top_line, traced_function
+from .facts import CodeLine, StepPart
+from .python_work import MIN_LINE_SAMPLES, MOST_OF_STALL, ONE_BATCH, CalledWork, top_line, traced_function
 from .run import FIXED, Run
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _line_of(run: Run) -> CodeLine | None:
         return gap.lines[0]
     if run.is_keras_loop or not _is_between_calls(run):
         return None
-    line = top_line(run.trace, run.source_map, gap.pieces)
+    line = top_line(run, gap.pieces)
     return line or traced_function(run.trace, run.entry, gap.pieces)
 
 
@@ -143,7 +144,7 @@ def other_thread(run: Run) -> Iterator[Advice]:
         part,
         Fix(
             f"Run it in a process of its own (multiprocessing), or in ops of NumPy or TensorFlow, which let other threads run "
-            f"Python meanwhile ({one_line(f'{line.place}: {line.code}')})."
+            f"Python meanwhile ({line.quoted})."
         ),
         claim=claim,
         **line.evidence,
@@ -267,7 +268,7 @@ def _less_often(run: Run, line: CodeLine | None) -> Fix:
         )
     if line.waits_for_others:
         return _faster_elsewhere(run)
-    where = one_line(f"{line.place}: {line.code}".removesuffix(": "))
+    where = line.quoted
     if line.is_needed:
         return Fix(
             f"Each batch needs it ({where}): let a map of tf.data do it, with a prefetch behind it, so that it runs "
@@ -363,7 +364,7 @@ def _longest(run: Run) -> Highlight:
 
 
 def _fix(run: Run, one: OutsideWork) -> Fix:
-    where = f" ({one_line(f'{one.line.place}: {one.line.code}')})"
+    where = behind(one.line.quoted)
     is_validation = one.is_training_call and one.kind
     if is_validation:
         every = "Validate every fifth epoch, validation_freq=5 of fit, and on larger batches"
@@ -396,4 +397,4 @@ def _callbacks(run: Run) -> str:
     call = only_call(run.source_map, "fit", lambda call: any(one.arg == "callbacks" for one in call.keywords))
     given = getattr(call.argument("callbacks") if call else None, "elts", ())
     names = [ast.unparse(getattr(one, "func", one)).rpartition(".")[2] for one in given]
-    return f" ({one_line(', '.join(names))})" if names else ""
+    return behind(one_line(", ".join(names)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,16 +13,8 @@ from ...trace.arrays import Bool, Float64, Int32, Int64
 from ...trace.source_map import SourceMap
 from ...trace.trace import Trace
 from ..card import (
-    COMPREHENSIONS,
     HIGH_GAIN,
     Spans,
-    enclosing_class,
-    enclosing_function,
-    function_body,
-    last_part,
-    line_text,
-    result_is_used,
-    title_of,
 )
 from ..common import PS_PER_MS, Stretches, sum_by
 from ..events import int_stat_at
@@ -32,7 +23,7 @@ from ..names import by_ends
 from ..ops.executions import eager_launches
 from ..source import sample_times
 from ..steps.categories import tracing
-from .facts import RunFacts, StepFacts
+from .facts import CodeLine, RunFacts, StepFacts, code_line, covered
 
 MIN_GAP_MS = 3.0
 """Longer stretches in most steps are somebody's code: Keras itself took 0.1 to 0.7 ms between batches, callbacks included."""
@@ -42,54 +33,10 @@ MIN_LINE_SAMPLES = 3
 """The user's line is sampled every 5 ms, or less often where that would cost too much; fewer samples than this name no line."""
 MIN_FOR_A_SHARE = 40
 """Samples in the steps from which on a share of them says how long something took, to a tenth or so."""
-_WAITS = re.compile(r"\.(?:get|join|wait|acquire|recv)\((?:timeout=[\w.]+)?\)")
 _CALL = re.compile(r"\$(\S+\.py):(\d+) (.+)")
 """How a tracer of Python names a call: the file, the line at which its function begins, and that function."""
 _LONG = 0.5
 """Of the usual longest stretch: others at least this long count with it, and all that are no framework's own."""
-
-
-@dataclass(frozen=True)
-class CodeLine:
-    """A line of the user's."""
-
-    file: str
-    """What the notebook shows, such as `Cell [3]`, or the path."""
-    line: int
-    function: str
-    code: str
-    """Its text without indentation, empty where it is not known."""
-    share: float
-    """Of the samples within the gaps."""
-
-    owner: str = ""
-    """The class in which its function is written; empty for none."""
-    is_needed: bool = False
-    """Whether its file does something with what its function returns."""
-    writes: bool = False
-    """Whether its function says that it saves something."""
-
-    @property
-    def place(self) -> str:
-        """`train.py:12`."""
-        return f"{last_part(self.file)}:{self.line}"
-
-    @property
-    def waits_for_others(self) -> bool:
-        """Whether it waits for what another thread or process makes, as of a queue."""
-        return _WAITS.search(self.code) is not None
-
-    @property
-    def evidence(self) -> dict[str, Any]:
-        """What cards have of it."""
-        return {"line": self.place, "function": self.function, "code": self.code}
-
-    @property
-    def where(self) -> str:
-        """`Report.on_epoch_end (train.py:12)`; of a line that is in no function the place alone."""
-        if not self.function.isidentifier():
-            return self.place
-        return f"{self.owner}{'.' if self.owner else ''}{self.function} ({self.place})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,31 +90,24 @@ def python_gap(run: RunFacts) -> PythonGap:
     gap = PythonGap(of_step[steps.row], usual, pieces=pieces)
     if not len(source_map.samples):
         return gap
-    time_ps, frame = sample_times(trace, source_map)
-    in_gap = covered(time_ps, long)
-    in_work = covered(time_ps, steps.pieces[steps.pieces["category"].isin(["host_compute", "device_compute"])])
-    main = keras_call(trace, source_map, steps) or _main_line(source_map, frame[in_work])
-    lines = _lines(source_map, frame[in_gap], main[:2] if main else None)
-    gap = replace(gap, lines=lines, n_samples=int(in_gap.sum()))
-    return _with_samples(gap, source_map, frame, in_gap, steps, time_ps)
-
-
-def _with_samples(
-    gap: PythonGap, source_map: SourceMap, frame: Int64, in_gap: Bool, steps: StepFacts, time_ps: Int64
-) -> PythonGap:
-    entry = entry_at(steps, time_ps)
+    samples = run.samples
+    in_gap = covered(samples.time_ps, long)
+    # The call of the step: where the thread is most often while ops run.
+    main = keras_call(trace, source_map, steps) or samples.most_often(samples.in_categories(steps, *_COMPUTES))
+    file, line = main[:2] if main else (-1, -1)
+    is_other = ((samples.places["file"] != file) | (samples.places["line"] != line)).to_numpy()
+    gap = replace(gap, lines=samples.lines(in_gap, is_other), n_samples=int(in_gap.sum()))
+    entry = entry_at(steps, samples.time_ps)
     n_in_steps = int((entry >= 0).sum())
     if not gap.lines or n_in_steps < MIN_FOR_A_SHARE:
         return gap
-    counts = (entry >= 0) & ~covered(time_ps, steps.pieces[steps.pieces["category"] == "input"])
-    place = _place(source_map, frame).reset_index(drop=True).assign(n=counts, gap=in_gap)
-    place[["n", "gap"]] = place.groupby(["file", "line"])[["n", "gap"]].transform("sum")
-    titles = source_map.files["title"].where(source_map.files["title"] != "", source_map.files["file"])
-    named = {(one.file, one.line) for one in gap.lines}
-    every = zip(place["file"].tolist(), place["line"].tolist(), strict=True)
-    is_named = np.array([file >= 0 and (titles.iloc[file], line) in named for file, line in every], np.bool_)
-    chosen = counts & is_named & (place["gap"] >= _MOST * place["n"]).to_numpy()
-    return replace(gap, sampled_ratio=int(chosen.sum()) / n_in_steps, sampled=seen_spans(steps, time_ps, entry, chosen))
+    counts = (entry >= 0) & ~samples.in_categories(steps, "input")
+    n = samples.places.assign(n=counts, gap=in_gap).groupby(["file", "line"])[["n", "gap"]].transform("sum")
+    chosen = (
+        counts & is_other & ((samples.places["file"] >= 0) & (n["gap"] > 0) & (n["gap"] >= _MOST * n["n"])).to_numpy()
+    )
+    sampled = seen_spans(steps, samples.time_ps, entry, chosen)
+    return replace(gap, sampled_ratio=int(chosen.sum()) / n_in_steps, sampled=sampled)
 
 
 def entry_at(steps: StepFacts, time_ps: Int64) -> Int64:
@@ -208,21 +148,11 @@ def other_thread(run: RunFacts) -> tuple[CodeLine, Spans] | None:
     return code_line(source_map, file, line, n / len(frame)), seen_spans(steps, time_ps, entry, is_busy)
 
 
-def covered(time_ps: Int64, pieces: pd.DataFrame) -> Bool:
-    """Which moments lie in some pieces; pieces of several hosts may overlap, the later begun one counts."""
-    start = pieces["start_ps"].to_numpy(np.int64)
-    order = np.argsort(start, kind="stable")
-    end = (start + pieces["duration_ps"].to_numpy(np.int64))[order]
-    at = np.searchsorted(start[order], time_ps, side="right") - 1
-    return (at >= 0) & (time_ps < np.append(end, 0)[at])
-
-
-def top_line(trace: Trace, source_map: SourceMap, pieces: pd.DataFrame) -> CodeLine | None:
+def top_line(run: RunFacts, pieces: pd.DataFrame) -> CodeLine | None:
     """The line at which the user's thread was most often in some pieces; None where nobody sampled it often enough."""
-    time_ps, frame = sample_times(trace, source_map)
-    inside = frame[covered(time_ps, pieces)]
-    lines = _lines(source_map, inside, None)
-    return lines[0] if lines and len(inside) >= MIN_LINE_SAMPLES else None
+    inside = covered(run.samples.time_ps, pieces)
+    lines = run.samples.lines(inside)
+    return lines[0] if lines and inside.sum() >= MIN_LINE_SAMPLES else None
 
 
 def traced_function(trace: Trace, entry: Int32, pieces: pd.DataFrame) -> CodeLine | None:
@@ -242,17 +172,9 @@ def traced_function(trace: Trace, entry: Int32, pieces: pd.DataFrame) -> CodeLin
     return CodeLine(file, int(line), function, "", float(share[most[inner]])) if file else None
 
 
-def step_call(source_map: SourceMap, frame: Int64, step: Int64) -> tuple[int, int, str]:
-    """File, line and function that run the steps: what most of them, rather than most samples, were seen at."""
-    samples = source_map.frames.iloc[frame][["file", "line", "function"]].reset_index(drop=True).assign(step=step)
-    seen = samples.groupby(["file", "line", "function"])["step"].agg(["nunique", "size"])
-    file, line, function = seen.sort_values(["nunique", "size"]).index[-1]
-    return int(file), int(line), str(function)
-
-
 def keras_call(trace: Trace, source_map: SourceMap, steps: StepFacts) -> tuple[int, int, str] | None:
-    """The same of steps that Keras runs, whatever its hooks compute: where the outermost call around most of them is, of `fit` or
-    its kin; None where none was recorded."""
+    """File, line and function that run the steps where Keras does, whatever its hooks compute: where the outermost call around
+    most of them is, of `fit` or its kin; None where none was recorded."""
     calls = source_map.calls.sort_values("begin_ns", kind="stable")
     end_ns = calls["end_ns"].cummax()
     calls = calls[(calls["end_ns"] > end_ns.shift(fill_value=-1)) & (calls["frame"] >= 0)]
@@ -264,64 +186,6 @@ def keras_call(trace: Trace, source_map: SourceMap, steps: StepFacts) -> tuple[i
     frame = source_map.frames.iloc[calls["frame"].iloc[at]]
     file, line, function = frame[["file", "line", "function"]].value_counts().index[0]
     return int(file), int(line), str(function)
-
-
-def _place(source_map: SourceMap, frame: Int64) -> pd.DataFrame:
-    return source_map.frames.iloc[frame][["file", "line"]]
-
-
-def _main_line(source_map: SourceMap, frame: Int64) -> tuple[int, int] | None:
-    """File and line at which the thread is most often while ops run: the call of the step."""
-    if not len(frame):
-        return None
-    counts = _place(source_map, frame).value_counts()
-    return int(counts.index[0][0]), int(counts.index[0][1])
-
-
-def _lines(source_map: SourceMap, frame: Int64, main: tuple[int, ...] | None) -> tuple[CodeLine, ...]:
-    if not len(frame):
-        return ()
-    counts = _place(source_map, frame).value_counts(sort=True)
-    found = []
-    for (file, line), n in zip(counts.index, counts.tolist(), strict=True):  # one turn per line
-        if (int(file), int(line)) == main or file < 0:
-            continue
-        found.append(code_line(source_map, int(file), int(line), n / len(frame)))
-    return tuple(found)
-
-
-def code_line(source_map: SourceMap, file: int, line: int, share: float) -> CodeLine:
-    """The line that samples lie at, with its function and text."""
-    text = str(source_map.files["text"].iloc[file])
-    lines = text.split("\n")
-    function = _function(source_map, file, line, lines)
-    title, code = title_of(source_map, file), line_text(text, line)
-    body = " ".join(function_body(lines, line))
-    return CodeLine(
-        file=title,
-        line=line,
-        function=function,
-        code=code,
-        share=share,
-        owner=enclosing_class(lines, line, function),
-        is_needed=result_is_used(text, function),
-        writes=any(word in body for word in ("save", "write", "dump", "ckpt", "checkpoint")),
-    )
-
-
-def _function(source_map: SourceMap, file: int, line: int, text: list[str]) -> str:
-    """The function that a line belongs to; of a comprehension the one that it is written in, by its callers or by the text."""
-    frames = source_map.frames
-    rows = frames[(frames["file"] == file) & (frames["line"] == line)]
-    own = [str(name) for name in rows["function"] if name not in COMPREHENSIONS]
-    if own:
-        return own[0]
-    row = rows.iloc[0]
-    while str(row["function"]) in COMPREHENSIONS and row["parent"] >= 0:  # a parent is always an earlier row
-        row = frames.iloc[int(row["parent"])]
-    if str(row["function"]) not in COMPREHENSIONS and row["file"] == file:
-        return str(row["function"])
-    return enclosing_function(text, line) or str(rows["function"].iloc[0])
 
 
 ONE_BATCH = (
@@ -360,23 +224,20 @@ def called_work(run: RunFacts, *, calls_only_hooks: bool) -> tuple[CalledWork, .
     trace, source_map, steps = run.trace, run.source_map, run.steps
     if not len(source_map.samples) or not len(steps):
         return ()
-    time_ps, frame = sample_times(trace, source_map)
-    entry = entry_at(steps, time_ps)
-    inside = entry >= 0
-    time_ps, entry = time_ps[inside], entry[inside]
-    samples = source_map.frames.iloc[frame[inside]][["file", "line", "function"]].reset_index(drop=True)
-    computes = covered(time_ps, steps.pieces[steps.pieces["category"].isin(_COMPUTES)])
-    waits = covered(time_ps, steps.pieces[steps.pieces["category"] == "input"])
+    samples = run.samples
+    entry = entry_at(steps, samples.time_ps)
+    inside, waits = entry >= 0, samples.in_categories(steps, "input")
+    computes = inside & samples.in_categories(steps, *_COMPUTES)
     if not computes.any():
         return ()
     main = keras_call(trace, source_map, steps) if calls_only_hooks else None
-    main = main or step_call(source_map, frame[inside][computes], entry[computes])
-    count = np.bincount(entry, minlength=len(steps))
+    main = main or samples.step_call(computes, entry)
+    count = np.bincount(entry[inside], minlength=len(steps))
     each_ms = (steps.time_ms / np.maximum(count, 1))[entry]
-    is_main: Bool = ((samples["file"] == main[0]) & (samples["function"] == main[2])).to_numpy()
-    samples = samples.assign(entry=entry, ms=each_ms, computes=computes)[~is_main & ~waits & (samples["file"] >= 0)]
+    seen = samples.places.assign(entry=entry, ms=each_ms, computes=computes)
+    is_main = (seen["file"] == main[0]) & (seen["function"] == main[2])
     found = []
-    for _, own in samples.groupby(["file", "function"]):  # one turn per function
+    for _, own in seen[inside & ~is_main & ~waits & (seen["file"] >= 0)].groupby(["file", "function"]):
         n_seen = own["entry"].nunique()
         if len(own) < MIN_CALL_SAMPLES and n_seen < max(len(own), FEW_SAMPLES):
             continue
@@ -385,8 +246,8 @@ def called_work(run: RunFacts, *, calls_only_hooks: bool) -> tuple[CalledWork, .
         file, line = int(own["file"].iloc[0]), int(own["line"].mode().iloc[0])
         share = len(own) / max(int(inside.sum()), 1)
         ms = np.bincount(own["entry"], own["ms"], minlength=len(steps)).astype(np.float64)
-        seen = seen_spans(steps, time_ps, entry, np.isin(np.arange(len(entry)), own.index.to_numpy()))
-        found.append(CalledWork(code_line(source_map, file, line, share), ms, seen))
+        spans = seen_spans(steps, samples.time_ps, entry, np.isin(np.arange(len(entry)), own.index.to_numpy()))
+        found.append(CalledWork(code_line(source_map, file, line, share), ms, spans))
     return tuple(sorted(found, key=lambda one: -float(one.ms.sum())))
 
 

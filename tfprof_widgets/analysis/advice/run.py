@@ -21,11 +21,10 @@ from ..steps.steps import fetches_in_a_loop
 from .causes import device_waits, input_wait, iterator_spans, ops_of_graphs, outside_work, shuffle_fill_of
 from .claims import Claims
 from .computing import Computing
-from .facts import RunFacts, StepPart
+from .facts import CodeLine, RunFacts, StepPart
 from .python_work import (
     CalledWork,
     CallGaps,
-    CodeLine,
     call_gaps,
     called_work,
     eager_work,

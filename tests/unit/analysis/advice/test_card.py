@@ -182,7 +182,7 @@ def test_every_template_of_code_runs_by_itself() -> None:
             text = eval(code, {"eagerly": "import tensorflow as tf"})
             assert why_it_does_not_run(text, ()) == "", place
             found += 1
-    assert found >= 6
+    assert found >= 5
 
 
 IMPORT = "import tensorflow as tf\n"

@@ -264,14 +264,6 @@ def test_a_device_that_computes_or_waits_for_data_needs_no_larger_batch() -> Non
     assert rules(waiting.advice) == ["input_bound"]
 
 
-def test_free_memory_in_pieces_is_told_where_the_memory_is_in_use() -> None:
-    torn = [memory_event(10, 1, 12 * GIGABYTE, 12 * GIGABYTE, fragmentation=0.8)]
-    (advice,) = gpu_run([(HALF, 10, 980)], memory=torn, **VOLTA).advice
-    assert advice.rule == "memory_fragmentation"
-    assert advice.selection.step == 0
-    assert "cuda_malloc_async" in str(advice.fix)
-
-
 def test_memory_that_rises_in_every_step_is_a_leak() -> None:
     more = GIGABYTE // 2
     rising = [memory_event(STEP_US * i + 50, i + 1, more, 8 * GIGABYTE + i * more) for i in range(12)]

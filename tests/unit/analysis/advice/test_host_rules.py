@@ -235,7 +235,7 @@ def test_a_line_of_the_program_is_quoted_and_never_code_of_a_fix() -> None:
     [
         ("model.fit(dataset)\n\nx = 1\n", "on_train_batch_end"),  # the callers tell
         (f"model.fit(dataset)\n{HOOK}\n    self.images = [draw(i) for i in range(8)]\n", ""),  # the text does
-        (f"%%tfprofile\n{HOOK} [draw(i) for i in range(8)]\n    [draw(i) for i in range(8)]\n", ""),
+        (f"%%tfprofile\n{HOOK}\n    [draw(i) for i in range(8)]\n", ""),
     ],
 )
 def test_a_comprehension_belongs_to_the_function_that_it_is_written_in(text: str, caller: str) -> None:

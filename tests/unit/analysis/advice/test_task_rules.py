@@ -12,7 +12,6 @@ import tfprof_widgets as tfprof
 from tests.unit.analysis.advice.gpu_drawings import gpu_run
 from tests.unit.analysis.advice.task_drawings import gpus, step_stats_run, worker_and_servers
 from tests.unit.analysis.advice.test_device_rules import HALF, VOLTA
-from tests.unit.export.first_profiler_run import first_profiler_run
 from tfprof_widgets.analysis import Advice, Analysis, Run, low_utilisation
 
 
@@ -64,9 +63,8 @@ def test_that_parameter_servers_wait_is_no_fault_of_the_batch() -> None:
     assert worker_and_servers().advice == ()
 
 
-@pytest.mark.tensorflow
-def test_a_low_utilisation_is_told_where_tfprofs_advice_tells_it(shared_directory: Path) -> None:
-    folder = first_profiler_run(shared_directory)
+def test_a_low_utilisation_is_told_where_tfprofs_advice_tells_it(first_profiler: Path) -> None:
+    folder = first_profiler / "tfprof"
     (told,) = json.loads((folder / "advice.json").read_text())["AcceleratorUtilizationChecker"]
     device, share = re.fullmatch(r"device: (\S+) low utilization: ([\d.]+)", told).groups()  # type: ignore[union-attr]
     # The rule alone: on a busy machine another one may explain why the device waits.

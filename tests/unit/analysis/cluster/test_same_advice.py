@@ -45,7 +45,7 @@ OF_ONE_PROGRAM = (
     ),
 )
 """What is told by what is known of one program alone: its lines, its machine, all the time that it was captured for."""
-HELD = ("memory_fragmentation", "memory_growth")
+HELD = ("memory_growth",)
 """A profile read whole tells it of each allocator."""
 MORE_OF_THE_SAME = frozenset(
     (
