@@ -263,7 +263,7 @@ def test_a_part_of_a_step_tells_what_it_is_and_a_click_chooses_the_step(page: Pa
     assert box
     x, y = box["x"] + box["width"] + 300, box["y"] + 9
     page.mouse.move(x, y)
-    tip = timeline(page).locator(".tl-tip")
+    tip = timeline(page).locator(".tfp-tip")
     eventually(lambda: f"{host_name(SLOWEST)} · step" in tip.inner_text(), "nothing is told")
     assert "of a step of" in tip.inner_text()
     page.mouse.click(x, y)
