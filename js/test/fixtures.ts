@@ -96,7 +96,6 @@ function memoryTable(run: TrainingRun): Table {
     is_free: Uint8Array.from(memory, (m, i) => (m.bytes < before(i) ? 1 : 0)),
     requested_bytes: change,
     allocation_bytes: change.slice(),
-    in_use_bytes: f8(memory, (m) => m.bytes),
     stack_bytes: zero,
     heap_bytes: f8(memory, (m) => m.bytes),
     free_bytes: f8(memory, (m) => capacity - m.bytes),

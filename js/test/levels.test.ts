@@ -172,7 +172,7 @@ describe("the timeline", () => {
     const y = TRACKS_TOP_PX + top + ROW_PX / 2;
     expect(ofKernel).toBe(y + 2 * ROW_PX);
     pointer(area, "pointermove", x, y + ROW_PX);
-    expect(root.querySelector(".tl-tip b")?.textContent).toBe("resnet/conv2d · backward");
+    expect(root.querySelector(".tfp-tip b")?.textContent).toBe("resnet/conv2d · backward");
     await click(area, { x, y: y + ROW_PX });
     const ofLayer = meta.op_name.flatMap((name, op) => (meta.op_device[op] ? [meta.names[name]] : []));
     expect(new Set(page.link.get("selection") as string[])).toEqual(new Set(ofLayer));

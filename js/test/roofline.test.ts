@@ -189,6 +189,16 @@ describe("the view", () => {
     expect(circles(root)[1].getAttribute("aria-label")).toContain("50 % of its roof, the memory");
   });
 
+  it("has the names of its roofs inside", async () => {
+    const { root } = await show(roofline([GEMM, ADD]));
+    const { width } = root.getBoundingClientRect();
+    const ends = [...root.querySelectorAll("text.word")].map(
+      (word) => Number(word.getAttribute("x")) + 6 * (word.textContent ?? "").length,
+    );
+    expect(ends.length).toBeGreaterThan(0);
+    expect(Math.max(...ends)).toBeLessThan(width);
+  });
+
   it("selects an op by keys, lets go with Escape, and follows what others select", async () => {
     const { root, page } = await show(roofline([GEMM, ADD]));
     const plot = root.querySelector<HTMLElement>(".tfp-plot") as HTMLElement;

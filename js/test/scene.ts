@@ -187,7 +187,6 @@ function allocations(meta: TraceMeta, steps: Table): Table {
     time_ps: f8((row) => row.time_ps),
     requested_bytes: f8((row) => row.requested_bytes),
     allocation_bytes: f8((row) => row.allocation_bytes),
-    in_use_bytes: f8((row) => row.heap_bytes + 0.2 * GIB),
     stack_bytes: f8(() => 0.2 * GIB),
     heap_bytes: f8((row) => row.heap_bytes),
     free_bytes: f8((row) => 3.8 * GIB - row.heap_bytes),

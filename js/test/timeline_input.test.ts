@@ -124,7 +124,7 @@ describe("pointer and keys on the timeline", () => {
     const { root, section, area } = await show();
     const place = root.tfprofLocate(BATCH, 14);
     pointer(area, "pointermove", place?.x ?? 0, place?.y ?? 0);
-    const tip = root.querySelector<HTMLElement>(".tl-tip") as HTMLElement;
+    const tip = root.querySelector<HTMLElement>(".tfp-tip") as HTMLElement;
     expect(tip.textContent).toContain("step 14");
     for (let i = 0; i < 3; i++) await press(section, "w");
     for (let i = 0; i < 3; i++) await press(section, "d");

@@ -91,7 +91,7 @@ def about(page: Page) -> str:
 
 def test_even_hosts_are_called_even_and_stand_in_a_table(few: Page) -> None:
     assert "The hosts are even" in chart(few).locator(".tfp-worker-say").inner_text()
-    assert chart(few).locator("tbody tr").count() == FEW
+    assert chart(few).locator(".tfp-workers-place .row").count() == FEW
     assert chart(few).locator(".tfp-stragglers").count() == 0
 
 
@@ -124,7 +124,7 @@ def test_the_hosts_are_sorted_by_own_work_and_the_figures_stand_in_a_table(sever
     order = "els => els.map((el) => Number(el.dataset.host)).slice(0, 2)"
     eventually(lambda: chart(several).locator(".col").evaluate_all(order) == [SLOWEST, SLOW], "not the slowest first")
     chart(several).get_by_role("button", name="Table").click()
-    first = chart(several).locator("tbody tr").first.inner_text()
+    first = chart(several).locator(".tfp-workers-place .row").first.inner_text()
     assert host_name(SLOWEST) in first
     assert "by input" in first
     chart(several).get_by_role("button", name="Columns").click()
@@ -139,11 +139,11 @@ def test_many_hosts_are_a_heat_map_with_a_legend_in_ms_and_a_list_of_stragglers(
     caption = chart(many).locator(".tfp-host-heat p")  # written with the first frame of the canvas
     eventually(lambda: f"{MANY} hosts" in caption.inner_text(), "no caption")
     assert chart(many).locator(".tfp-host-ramp").inner_text().count("ms") == 3
-    listed = chart(many).locator(".tfp-stragglers tbody tr").all_inner_texts()
+    listed = chart(many).locator(".tfp-stragglers .row").all_inner_texts()
     assert len(listed) == 2
     assert host_name(SLOWEST) in listed[0]
     assert host_name(SLOW) in listed[1]
-    chart(many).locator(".tfp-stragglers").get_by_role("button", name=host_name(SLOW)).click()
+    chart(many).locator(".tfp-stragglers .row").filter(has_text=host_name(SLOW)).click()
     eventually(lambda: chosen_hosts(many) == [host_name(SLOW)], "a click on a straggler does not choose it")
 
 
@@ -263,7 +263,7 @@ def test_a_part_of_a_step_tells_what_it_is_and_a_click_chooses_the_step(page: Pa
     assert box
     x, y = box["x"] + box["width"] + 300, box["y"] + 9
     page.mouse.move(x, y)
-    tip = timeline(page).locator(".tl-tip")
+    tip = timeline(page).locator(".tfp-tip")
     eventually(lambda: f"{host_name(SLOWEST)} · step" in tip.inner_text(), "nothing is told")
     assert "of a step of" in tip.inner_text()
     page.mouse.click(x, y)

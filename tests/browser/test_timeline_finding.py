@@ -255,7 +255,7 @@ def test_a_flame_merges_slices_by_what_leads_to_them_and_a_click_zooms_and_escap
     face.page.keyboard.press("Escape")
     eventually(lambda: len(named(face, MATMUL)) == 1, "Escape does not zoom out")
     face.page.mouse.move(narrow["x"], narrow["y"])
-    tip = face.view.locator(".tl-flamebox .tl-tip")
+    tip = face.view.locator(".tl-flamebox .tfp-tip")
     eventually(lambda: "6 ×" in tip.inner_text() and "600 µs" in tip.inner_text(), "the figures are not told")
     face.view.get_by_role("button", name="Threads together").click()
     eventually(lambda: len(named(face, "/host:CPU")) == 1, "threads are not merged")

@@ -281,7 +281,6 @@ def memory_table(results: Analysis, names: Names, rows: Rows) -> Table:
             **columns_of(snapshots, rows, i4="allocator:allocator_id session:session_id freed_at", u1="is_free"),
             **columns_of(snapshots, rows, f8="time_ps"),
             **sizes,
-            "in_use_bytes": (sizes["stack_bytes"][0] + sizes["heap_bytes"][0], "f8"),
             **{key: (numbers, "i4") for key, numbers in texts.items()},
             "dtype": (dtype_names[place], "i4"),
             "step": (results.steps.event_step[snapshots.event[rows]], "i4"),

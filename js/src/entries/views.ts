@@ -1,7 +1,7 @@
 /** Every kind of view under its name in Python, and what draws them in a page without a widget manager: the one bundle. */
 
 import "./views.css";
-import { loader, makeHost, type Places, reasonOf, type SavedModels, type WidgetModule } from "../data/widget";
+import { loader, makeHost, type Places, type SavedModels, type WidgetModule } from "../data/widget";
 import { addThemeSwitch } from "../ui/dom";
 import { mount, mountPlain } from "../ui/view";
 import { copyTable } from "../views/copy_table/copy_table";
@@ -50,13 +50,5 @@ export const VIEWS: ReadonlyMap<string, WidgetModule> = new Map([
 export async function drawPage(page: Document, models: SavedModels, places: Places): Promise<void> {
   if (page.body.classList.contains("tfp-page")) addThemeSwitch(page);
   const host = makeHost(models, loader);
-  const draw = async ([id, el]: Places[number]) => {
-    try {
-      await (await host.getWidget(id)).render({ el });
-    } catch (error) {
-      el.setAttribute("role", "alert");
-      el.textContent = `This view could not be drawn: ${reasonOf(error)}`;
-    }
-  };
-  await Promise.all(places.map(draw));
+  await Promise.all(places.map(async ([id, el]) => (await host.getWidget(id)).render({ el })));
 }

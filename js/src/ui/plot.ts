@@ -36,12 +36,25 @@ export interface Tip {
 /** Edges in px of the page. */
 type TipPlace = Pick<DOMRect, "left" | "top" | "bottom">;
 
+type Size = Readonly<Record<"width" | "height", number>>;
+
 const TIP_GAP_PX = 2;
+const POINTER_PX = 12;
+
+/** Behind a point, or before it where there is no room behind. */
+function beside(at: number, size: number, room: number): number {
+  return Math.max(0, at + POINTER_PX + size > room ? at - POINTER_PX - size : at + POINTER_PX);
+}
 
 export class TipBox {
   readonly #box = h("div.tfp-tip", { role: "presentation", hidden: true });
+  #size: Size | null = null;
 
-  constructor(readonly parent: HTMLElement) {
+  /** @param most it is never larger; null where that is not known */
+  constructor(
+    readonly parent: HTMLElement,
+    readonly most: Size | null = null,
+  ) {
     parent.append(this.#box);
   }
 
@@ -50,33 +63,47 @@ export class TipBox {
   }
 
   show(x: number, y: number, tip: Tip): void {
-    this.#fill(tip);
-    this.#place(x, y);
+    this.say(tip);
+    this.#moveTo(beside(x, this.#box.offsetWidth, this.parent.clientWidth - 2), y);
   }
 
   /** Below an element or a box of the page, or above it where it would be cut; hidden where either is null. */
   about(tip: Tip | null, at: Element | TipPlace | null): void {
     this.hide();
     if (tip === null || at === null) return;
-    this.#fill(tip);
+    this.say(tip);
     const { left, top, bottom } = at instanceof Element ? at.getBoundingClientRect() : at;
     const around = this.parent.getBoundingClientRect();
     const below = bottom - around.top + TIP_GAP_PX;
     const height = this.#box.offsetHeight;
     const above = top - around.top - TIP_GAP_PX - height;
-    this.#place(Math.max(0, left - around.left), below + height > around.height && above > 0 ? above : below);
+    const x = beside(Math.max(0, left - around.left), this.#box.offsetWidth, around.width - 2);
+    this.#moveTo(x, below + height > around.height && above > 0 ? above : below);
   }
 
-  #fill({ title, lines }: Tip): void {
+  say({ title, lines }: Tip): void {
+    this.#size = null;
     this.#box.replaceChildren(h("b", title), ...lines.map((line) => h("div", line)));
     this.#box.hidden = false;
   }
 
-  #place(x: number, y: number): void {
-    const { offsetWidth: width, style } = this.#box;
-    const room = this.parent.clientWidth - width - 2;
-    style.left = `${Math.max(0, x + 12 > room ? x - 12 - width : x + 12)}px`;
-    style.top = `${y}px`;
+  /** Beside a point of a pane, what was said last. */
+  follow(x: number, y: number, pane: Size): void {
+    this.#box.hidden = false;
+    const { width, height } = this.#sizeNear(x, y, pane);
+    this.#moveTo(beside(x, width, pane.width), beside(y, height, pane.height));
+  }
+
+  /** Measured once for the same words, and only near an edge: to measure makes the page lay out. */
+  #sizeNear(x: number, y: number, pane: Size): Size {
+    const { most } = this;
+    if (most && x + POINTER_PX + most.width <= pane.width && y + POINTER_PX + most.height <= pane.height) return most;
+    this.#size ??= this.#box.getBoundingClientRect();
+    return this.#size;
+  }
+
+  #moveTo(x: number, y: number): void {
+    this.#box.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
   }
 }
 

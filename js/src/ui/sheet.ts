@@ -81,7 +81,7 @@ interface SheetOptions<R> {
   readonly onWalk: (place: number) => void;
   /** Whether another key means something for the row that keys are at. */
   readonly onKey?: (key: string, row: R, place: number) => boolean;
-  readonly onHover?: (row: R | null) => void;
+  readonly onHover?: ((row: R | null) => void) | undefined;
   readonly onWidths?: (() => void) | undefined;
 }
 

@@ -18,6 +18,7 @@ interface GridOptions<R> {
   readonly sortBy: string;
   readonly placeholder?: string;
   readonly signal: AbortSignal;
+  readonly onHover?: (row: R | null) => void;
   readonly onWidths?: () => void;
 }
 
@@ -34,7 +35,7 @@ export class Grid<R> {
   #sought: string | null = null;
 
   constructor(readonly options: GridOptions<R>) {
-    const { label, signal, key, attributes, onPick, placeholder = "", onWidths } = options;
+    const { label, signal, key, attributes, onPick, placeholder = "", onHover, onWidths } = options;
     this.#sortBy = options.sortBy;
     this.sheet = new Sheet({
       role: "grid",
@@ -44,6 +45,7 @@ export class Grid<R> {
       onSort: (id) => this.#sort(id),
       onClick: onPick,
       onWalk: (place) => place !== this.sheet.at && onPick(this.shown[place]),
+      onHover,
       onWidths,
     });
     this.element = this.sheet.element;

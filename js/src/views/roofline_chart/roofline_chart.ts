@@ -402,7 +402,8 @@ class Plot {
     if (width === 0) return;
     const labels = this.#labels();
     const widthOf = textWidth(this.element);
-    const wordsPx = Math.max(...[X_TITLE, ...labels.map(({ text }) => text)].map(widthOf)) + WORD_GAP_PX + 12;
+    const wordsPx =
+      Math.max(...[X_TITLE, ...labels.map(({ text }) => text)].map((text) => widthOf(text))) + WORD_GAP_PX + 12;
     const scene = new Scene(this.roofline, this.#works, width, height, Math.min(wordsPx, width / 2));
     this.#scene = scene;
     this.#pointed = null;

@@ -32,10 +32,10 @@ import {
   unspoken,
   watchSize,
 } from "../../ui/dom";
+import { TipBox } from "../../ui/plot";
 import type { GridColumn } from "../../ui/sheet";
 import { type Field, LinkedTable, numberColumn } from "../../ui/table";
 import type { TraceView } from "../../ui/view";
-import { CanvasTip } from "./pointer";
 import type { TimelineState } from "./state";
 
 const SWATCH_PX = 14;
@@ -256,7 +256,7 @@ export class FlamePane {
     tabindex: 0,
     "aria-label": "Flame: arrow keys walk, Enter zooms in, Backspace zooms out",
   });
-  readonly #tip = new CanvasTip();
+  readonly #tip: TipBox;
   readonly #model: FlameModel;
   readonly #labels: LabelCache;
   #palette: Palette | null = null;
@@ -278,7 +278,8 @@ export class FlamePane {
     const out = button("Zoom out", () => this.#zoomTo(ROOT), signal, whole);
     const bar = h("div.bar", by, this.#base, out, h("span.sp"), this.#status);
     this.#box.append(this.#sheet, this.#canvas);
-    const place = h("div.tl-flamebox", this.#box, this.#tip.element);
+    const place = h("div.tl-flamebox", this.#box);
+    this.#tip = new TipBox(place);
     this.element = h("div.tl-pane", bar, place, this.#live);
     watchSize(this.#box, signal, (width) => {
       this.#width = Math.floor(width);
@@ -367,8 +368,8 @@ export class FlamePane {
     const box = this.#box.getBoundingClientRect();
     if (!rect || !flame) this.#tip.hide();
     else {
-      this.#tip.say(this.#model.nameOf(rect), flameFigures(flame, rect));
-      this.#tip.showAt(event.clientX - box.left, event.clientY - box.top, box);
+      this.#tip.say({ title: this.#model.nameOf(rect), lines: [flameFigures(flame, rect).join(" · ")] });
+      this.#tip.follow(event.clientX - box.left, event.clientY - box.top, box);
     }
   }
 

@@ -22,6 +22,7 @@ import {
   yOfRow,
 } from "../../model/tracks";
 import { h, on, unspoken } from "../../ui/dom";
+import { TipBox } from "../../ui/plot";
 import { toggleSelection } from "../../ui/view";
 import type { Painter } from "./paint";
 import type { TimelineState } from "./state";
@@ -177,57 +178,16 @@ function chooseStep(state: TimelineState, step: number, isExtending: boolean) {
   state.setRange(isChosen ? null : own);
 }
 
-const OFFSET_PX = 12;
-
-type Size = Readonly<Record<"width" | "height", number>>;
-
-export class CanvasTip {
-  readonly element = h("div.tl-tip", { "aria-hidden": "true", hidden: true });
-  readonly #name = h("b");
-  readonly #figures = h("div.q");
-  #size: Size | null = null;
-
-  /** @param most it is never larger; null where that is not known */
-  constructor(readonly most: Size | null = null) {
-    this.element.append(this.#name, this.#figures);
-  }
-
-  hide() {
-    this.element.hidden = true;
-  }
-
-  say(name: string, figures: readonly string[]) {
-    this.#size = null;
-    this.#name.textContent = name;
-    this.#figures.textContent = figures.filter(Boolean).join(" · ");
-  }
-
-  showAt(x: number, y: number, pane: Size) {
-    this.element.hidden = false;
-    const { width, height } = this.#sizeNear(x, y, pane);
-    const left = x + OFFSET_PX + width > pane.width ? Math.max(0, x - OFFSET_PX - width) : x + OFFSET_PX;
-    const top = y + OFFSET_PX + height > pane.height ? Math.max(0, y - OFFSET_PX - height) : y + OFFSET_PX;
-    this.element.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
-  }
-
-  /** Measured once for the same words, and only near an edge: to measure makes the page lay out. */
-  #sizeNear(x: number, y: number, pane: Size): Size {
-    const { most } = this;
-    if (most && x + OFFSET_PX + most.width <= pane.width && y + OFFSET_PX + most.height <= pane.height) return most;
-    this.#size ??= this.element.getBoundingClientRect();
-    return this.#size;
-  }
-}
-
 export class Tooltip {
   /** No slice has more to say than fits into that. */
-  readonly #tip = new CanvasTip({ width: 560, height: 120 });
+  readonly #tip: TipBox;
   #event = -1;
 
-  constructor(readonly state: TimelineState) {}
-
-  get element(): HTMLElement {
-    return this.#tip.element;
+  constructor(
+    readonly state: TimelineState,
+    area: HTMLElement,
+  ) {
+    this.#tip = new TipBox(area, { width: 560, height: 120 });
   }
 
   /** Shows what is under the pointer beside a point of the canvas: an event (-1 for none), else a part. */
@@ -235,9 +195,13 @@ export class Tooltip {
     const isNew = event !== this.#event;
     this.#event = event;
     if (event >= 0 && isNew) this.#sayEvent(event);
-    else if (event < 0 && part) this.#tip.say(part.title, part.figures);
+    else if (event < 0 && part) this.#say(part.title, part.figures);
     if (event < 0 && part === null) this.#tip.hide();
-    else this.#tip.showAt(x, y, { width, height });
+    else this.#tip.follow(x, y, { width, height });
+  }
+
+  #say(title: string, figures: readonly string[]) {
+    this.#tip.say({ title, lines: [figures.filter(Boolean).join(" · ")] });
   }
 
   #sayEvent(event: number) {
@@ -246,7 +210,7 @@ export class Tooltip {
     const step = events.step[event] >= 0 ? events.step[event] : stepAt(steps, events.start[event]);
     const name = meta.names[events.name[event]];
     const op = events.launcherOf(event, meta.names);
-    this.#tip.say(op < 0 ? name : meta.names[op], [
+    this.#say(op < 0 ? name : meta.names[op], [
       op < 0 ? "" : shortName(name),
       formatLength(duration),
       events.self[event] < duration ? `self ${formatTime(events.self[event])}` : "",

@@ -240,13 +240,13 @@ class Timeline {
     const repaint = inFrame(() => this.#paint(), signal);
     this.#state = new TimelineState(view, repaint);
     this.#painter = new Painter(this.#canvas, root, this.#state);
-    this.#tooltip = new Tooltip(this.#state);
+    this.#tooltip = new Tooltip(this.#state, this.#area);
     this.#search = new SearchBox(this.#state, () => this.#section.focus());
     this.#help = new Help(() => this.#section.focus({ preventScroll: true }), signal);
     const pane = h("aside.det", { "aria-label": "Details of the selection", tabindex: 0 });
     const live = h("div.sr", { "aria-live": "polite" });
     const places = { section: this.#section, area: this.#area, scroller: this.#scroller, live };
-    this.#area.append(this.#canvas, this.#scroller, this.#tooltip.element);
+    this.#area.append(this.#canvas, this.#scroller);
     this.#bench = new Workbench(this.#state, this.#painter, { ...places, help: () => this.#help.toggle() });
     this.#bench.bar.find.append(this.#search.element);
     const perfetto = new PerfettoLink(view.data, this.#state.meta.title, signal);

@@ -1,16 +1,14 @@
 /** The same step on every host: who holds the others up, in a table, stacked columns or a heat map. */
 
-import { CATEGORY_LABELS } from "../../data/meta";
+import { CATEGORY_LABELS, type StragglerMeta } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
 import { shortHosts, type WorkerRow } from "../../model/hosts";
-import { cutNames } from "../../model/names";
 import { decimalsOf, formatPart, frameworkOf, MARK_STEPS_CODE, unrecordedWords } from "../../model/overview";
 import { median, niceTicks } from "../../model/steps";
-import { type CsvColumns, csvOf, formatCount, formatMs, formatNumber, formatPercent } from "../../model/text";
+import { type CsvColumns, formatCount, formatMs, formatNumber, formatPercent } from "../../model/text";
 import {
   button,
   type Choice,
-  download,
   emptyState,
   h,
   inFrame,
@@ -20,12 +18,13 @@ import {
   segmented,
   selectBox,
   setAria,
-  textFits,
   unspoken,
   watchSize,
 } from "../../ui/dom";
 import { TipBox } from "../../ui/plot";
-import { categorySwatch } from "../../ui/share_bar";
+import { categorySwatch, legendEntry } from "../../ui/share_bar";
+import type { GridColumn } from "../../ui/sheet";
+import { barCell, Ledger, type LedgerRow, nameColumn, numberColumn, titled } from "../../ui/table";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { type Card, card, HeatMap, isSpecial, label, type SortBy, valueLabel, WorkerModel } from "./heat_map";
 
@@ -160,165 +159,173 @@ class HostColumns {
   }
 }
 
-/** Room for the name of a host, as the style sheet has it. */
-const HOST_PX = 176;
-/** Rows of a table that anybody reads; more make a page slow. */
-const MOST_ROWS = 300;
+type HostRow = WorkerRow & LedgerRow;
 
 class HostTable {
   readonly element: HTMLElement;
-  readonly #head = h("thead");
-  readonly #body = h("tbody");
-  readonly #foot = h("p.q.tfp-workers-more", { role: "status" });
+  readonly #ledger: Ledger<HostRow>;
 
   constructor(
     readonly model: WorkerModel,
     /** Shows the card of a host beside its row; null hides it. */
-    readonly onHover: (host: number, row: DOMRect | null) => void,
+    onHover: (host: number, row: DOMRect | null) => void,
     signal: AbortSignal,
   ) {
-    const table = h("table.tfp-workers", this.#head, this.#body);
-    this.element = h("div.tfp-workers-place", table, this.#foot);
-    const rowOf = (event: Event) => (event.target as Element).closest<HTMLElement>("tr");
-    on(this.#body, signal, {
-      pointermove: (event) => {
-        const row = rowOf(event);
-        if (row) this.onHover(Number(row.dataset.host), row.getBoundingClientRect());
+    const { hosts, roles, categories, stack, view } = model;
+    const csv: CsvColumns<HostRow> = {
+      host: ({ name }) => name,
+      role: ({ host }) => roles[host],
+      steps: () => model.what,
+      step_time_ms: (row) => row.stepTimeMs,
+      own_ms: (row) => row.ownMs,
+      ...Object.fromEntries(categories.map((name, c) => [`${name}_ms`, (row: HostRow) => row.parts[c]])),
+      bottleneck: (row) => categories[row.bottleneck],
+      cost_ms: ({ host }) => model.stragglerOf(host)?.cost_ms ?? 0,
+    };
+    this.#ledger = new Ledger<HostRow>(signal, {
+      label: "Hosts",
+      columns: this.#columns(),
+      // In the order that is chosen above until a head is pressed.
+      sortBy: "",
+      attributes: ({ host }) => ({ "data-host": String(host) }),
+      onPick: ({ host }) => hosts.length > 1 && model.chooseHost(host),
+      isSelected: ({ host }) => view.link.host !== "" && view.link.host === hosts[host],
+      onHover: (row) => {
+        const element = row && this.#ledger.element.querySelector(`[data-host="${row.host}"]`);
+        onHover(row?.host ?? -1, element?.getBoundingClientRect() ?? null);
       },
-      pointerleave: () => this.onHover(-1, null),
-      click: (event) => {
-        const row = rowOf(event);
-        if (row && model.hosts.length > 1) model.chooseHost(Number(row.dataset.host));
-      },
+      fileName: "workers.csv",
+      csv,
     });
+    const keys = stack.map((c) => legendEntry(categorySwatch(categories[c]), CATEGORY_LABELS[categories[c]] ?? ""));
+    this.element = h("div.tfp-workers-place", h("p.tfp-keys", ...keys), this.#ledger.element);
   }
 
   draw(): void {
-    const { rows } = this.model;
-    const most = rows.reduce((max, { stepTimeMs }) => Math.max(max, stepTimeMs), 0);
-    this.#head.replaceChildren(this.#heads(most));
-    const shown = rows.slice(0, MOST_ROWS);
-    const several = this.model.hosts.length > 1 ? shown.map(({ host }) => this.model.shortNames[host]) : [];
-    // Cut so that several stay apart; of one the style sheet leaves out the end.
-    const cuts = cutNames(several, textFits(this.element, HOST_PX));
-    this.#body.replaceChildren(...shown.map((_, i) => this.#row(i, most, cuts)));
-    const isCut = rows.length > shown.length;
-    this.#foot.textContent = isCut ? `${formatCount(shown.length)} of ${formatCount(rows.length)} hosts` : "";
+    const { rows, hosts } = this.model;
+    this.#ledger.show(rows.map((row) => ({ ...row, key: String(row.host), name: hosts[row.host] || "unnamed host" })));
   }
 
-  #heads(most: number): HTMLElement {
-    const { stack, categories, hasOwn } = this.model;
-    const scope = "col";
-    return h(
-      "tr",
-      h("th.l", { scope }, "Host"),
-      h("th.l.stack", { scope }, `Time of a step, 0 to ${formatMs(most)}`),
-      h("th", { scope }, "Step, ms"),
-      hasOwn && h("th", { scope, title: "Step time without communication" }, "Own, ms"),
-      ...stack.map((c) => h("th", { scope }, categorySwatch(categories[c]), CATEGORY_LABELS[categories[c]] ?? "")),
-      this.#remarks !== "" && h("th.l", { scope }, this.#remarks),
-    );
+  save(): void {
+    this.draw();
+    this.#ledger.save();
   }
 
-  #row(i: number, most: number, cuts: ReadonlyMap<string, string>): HTMLElement {
-    const { model } = this;
-    const { stack, hasOwn, view } = model;
-    const row = model.rows[i];
-    const decimals = decimalsOf(most);
-    const isSlowest = model.rows.length > 1 && row.stepTimeMs === most && !hasOwn;
-    const name = model.hosts[row.host] || "unnamed host";
-    const role = model.roles[row.host];
-    const cells = stack.map((c) => {
-      const look = row.parts[c] === 0 ? "td.q" : c === row.bottleneck ? "td.top" : "td";
-      return h(look, formatPart(row.parts[c], decimals));
+  #columns(): GridColumn<HostRow>[] {
+    const { stack, categories, hasOwn, shortNames, roles, hosts } = this.model;
+    const most = () => this.model.rows.reduce((max, { stepTimeMs }) => Math.max(max, stepTimeMs), 0);
+    const short = ({ host, name }: HostRow) => (hosts.length > 1 ? shortNames[host] : name);
+    const cut = nameColumn<HostRow>({ id: "host", title: "Host", width: 176, narrowWidth: 130 }, short, "name");
+    const part = (c: number): GridColumn<HostRow> => ({
+      ...{
+        id: categories[c],
+        title: CATEGORY_LABELS[categories[c]] ?? "",
+        width: 96,
+        narrowWidth: 84,
+        isRight: true,
+        shownFrom: 760,
+      },
+      value: (row) => row.parts[c],
+      cell: (row) => {
+        const text = formatPart(row.parts[c], decimalsOf(most()));
+        return row.bottleneck === c ? h("b", text) : h("span", { class: row.parts[c] === 0 && "q" }, text);
+      },
     });
-    const isChosen = view.link.host !== "" && view.link.host === name;
-    const attributes = { type: "button", "aria-pressed": String(isChosen), title: name };
-    const short = model.shortNames[row.host];
-    const choose = h("button.link", attributes, cuts.get(short) ?? short);
-    const special = isSpecial(role) && h("span.q", ` ${role}`);
-    return h(
-      isChosen ? "tr.on" : "tr",
-      { "data-host": row.host },
-      h("th", { scope: "row", title: name }, model.hosts.length > 1 ? choose : name, special),
-      h("td.stack", this.#bar(row.parts, most)),
-      h(isSlowest ? "td.top" : "td", row.stepTimeMs.toFixed(decimals)),
-      hasOwn && h("td", row.ownMs.toFixed(decimals)),
-      ...cells,
-      this.#remarks !== "" && h("td.l", this.#remark(i)),
-    );
-  }
-
-  #bar(parts: readonly number[], most: number): HTMLElement {
-    const { stack, categories } = this.model;
-    const pieces = stack.map((c) => {
-      const width = parts[c] > 0 ? `max(1px, ${(parts[c] / most) * 100}%)` : "0";
-      return h("i", { style: { width, background: `var(--c-${categories[c]})` } });
-    });
-    return h("div", ...pieces);
-  }
-
-  /** Head of the last column; "" where it would be empty. */
-  get #remarks(): string {
-    const { hasOwn, stragglers } = this.model;
-    if (!hasOwn) return "Bottleneck";
-    return stragglers.length > 0 ? "Holds the others up" : "";
+    const own = { id: "own", title: "Own, ms", tip: "Step time without communication", width: 76, isRight: true };
+    const remark = { id: "remark", title: hasOwn ? "Holds the others up" : "Bottleneck", width: 190, narrowWidth: 130 };
+    return [
+      {
+        ...cut,
+        cell: (row, look) => {
+          const role = isSpecial(roles[row.host]) && h("span.q", ` ${roles[row.host]}`);
+          return h("span", cut.cell(row, look), role);
+        },
+      },
+      {
+        ...{ id: "step", title: "Step, ms", value: (row) => row.stepTimeMs },
+        cell: (row) => {
+          const parts = stack.map((c) => ({ share: row.parts[c] / most(), color: `var(--c-${categories[c]})` }));
+          return barCell(row.stepTimeMs.toFixed(decimalsOf(most())), parts);
+        },
+      },
+      ...(hasOwn
+        ? [
+            {
+              ...own,
+              value: (row: HostRow) => row.ownMs,
+              cell: (row: HostRow) => row.ownMs.toFixed(decimalsOf(most())),
+            },
+          ]
+        : []),
+      ...stack.map(part),
+      {
+        ...{ ...remark, value: (row) => this.#remark(row) },
+        // Left out where nothing is to be said.
+        figures: (row) => (this.#remark(row) ? 1 : Number.NaN),
+        cell: (row) => titled(this.#remark(row), this.#remark(row)),
+      },
+    ];
   }
 
   /** What the others lose by a host, or what it is busy with. */
-  #remark(i: number): Node | string {
-    const { rows, categories, hasOwn } = this.model;
-    const held = this.model.stragglerOf(rows[i].host);
-    if (held) return h("b", `by ${label(held.category)}, ${formatMs(held.cost_ms)} a step`);
+  #remark({ host, bottleneck }: HostRow): string {
+    const { categories, hasOwn } = this.model;
+    const held = this.model.stragglerOf(host);
+    if (held) return `by ${label(held.category)}, ${formatMs(held.cost_ms)} a step`;
     if (hasOwn) return "";
-    return rows[i].bottleneck < 0 ? "none" : label(categories[rows[i].bottleneck]);
+    return bottleneck < 0 ? "none" : label(categories[bottleneck]);
   }
 }
 
-/** Room for the name of a host, as the style sheet has it. */
-const STRAGGLER_PX = 112;
+type StragglerRow = StragglerMeta & LedgerRow;
+
+const STRAGGLER_COLUMNS: readonly GridColumn<StragglerRow>[] = [
+  nameColumn({ id: "host", title: "Host" }, "name"),
+  {
+    ...{ id: "category", title: "Slower in", width: 106, value: (row) => row.category },
+    cell: ({ category }) => h("span", categorySwatch(category), ` ${label(category)}`),
+  },
+  numberColumn({ id: "excess", title: "Over the median", width: 94, isOptional: false }, "excess_ms", formatMs),
+  {
+    ...{ id: "cost", title: "Costs all", width: 104, isRight: true, value: (row) => row.cost_ms },
+    cell: (row) => `${formatMs(row.cost_ms)} · ${formatPercent(row.cost_ratio)}`,
+  },
+  {
+    ...{ id: "last", title: "Last in", width: 60, isRight: true, shownFrom: 440, value: (row) => row.n_steps },
+    cell: ({ n_steps, n_aligned }) => `${formatCount(n_steps)} of ${formatCount(n_aligned)}`,
+  },
+];
 
 class StragglerList {
-  readonly element = h("div.tfp-stragglers");
-  readonly #body = h("tbody");
-  readonly #title = h("caption");
+  readonly element: HTMLElement;
+  readonly #title = h("p.q.small");
+  readonly #ledger: Ledger<StragglerRow>;
 
   constructor(
     readonly model: WorkerModel,
-    readonly signal: AbortSignal,
+    signal: AbortSignal,
   ) {
-    const heads = ["Host", "Slower in", "Over the median", "Costs all", "Last in"].map((text, k) =>
-      h(k < 2 ? "th.l" : k < 4 ? "th" : "th.opt", { scope: "col" }, text),
-    );
-    this.element.append(h("table.tfp-workers", this.#title, h("thead", h("tr", ...heads)), this.#body));
+    this.#ledger = new Ledger<StragglerRow>(signal, {
+      label: "Who holds the others up",
+      columns: STRAGGLER_COLUMNS,
+      sortBy: "cost",
+      onPick: ({ host }) => model.chooseHost(model.hosts.indexOf(host)),
+      isSelected: ({ host }) => model.view.link.host === host,
+      fileName: "stragglers.csv",
+      csv: {},
+    });
+    this.element = h("div.tfp-stragglers", this.#title, this.#ledger.element);
   }
 
   draw(): void {
-    const { stragglers, nStragglers } = this.model;
+    const { stragglers, nStragglers, hosts, shortNames } = this.model;
     this.element.hidden = stragglers.length === 0;
-    if (stragglers.length === 0) return;
     const isCut = nStragglers > stragglers.length;
-    const count = isCut ? `${formatCount(stragglers.length)} of ${formatCount(nStragglers)} hosts` : "";
-    this.#title.replaceChildren(h("b", "Who holds the others up"), ` ${count}`);
-    const { hosts, shortNames } = this.model;
-    const nameOf = (host: string) => shortNames[hosts.indexOf(host)] ?? host;
-    const names = stragglers.map(({ host }) => nameOf(host));
-    const cuts = cutNames(names, textFits(this.element, STRAGGLER_PX));
-    const rows = stragglers.map((one) => {
-      const isChosen = this.model.view.link.host === one.host;
-      const choose = () => this.model.chooseHost(hosts.indexOf(one.host));
-      const attributes = { class: "link", title: one.host, "aria-pressed": String(isChosen) };
-      const name = cuts.get(nameOf(one.host)) ?? one.host;
-      return h(
-        isChosen ? "tr.on" : "tr",
-        h("th", { scope: "row" }, button(name, choose, this.signal, attributes)),
-        h("td.l", categorySwatch(one.category), label(one.category)),
-        h("td", formatMs(one.excess_ms)),
-        h("td", `${formatMs(one.cost_ms)} · ${formatPercent(one.cost_ratio)}`),
-        h("td.opt", `${formatCount(one.n_steps)} of ${formatCount(one.n_aligned)}`),
-      );
-    });
-    this.#body.replaceChildren(...rows);
+    const count = isCut ? ` ${formatCount(stragglers.length)} of ${formatCount(nStragglers)} hosts` : "";
+    this.#title.replaceChildren(h("b", "Who holds the others up"), count);
+    this.#ledger.show(
+      stragglers.map((one) => ({ ...one, key: one.host, name: shortNames[hosts.indexOf(one.host)] ?? one.host })),
+    );
   }
 }
 
@@ -379,7 +386,7 @@ class WorkerChart {
       { value: "table", text: "Table" },
     ];
     const show = (form: Form) => this.#show(form);
-    const save = button("CSV", () => this.#save(), signal, { title: "Save the figures of the hosts" });
+    const save = button("CSV", () => this.#table.save(), signal, { title: "Save the figures of the hosts" });
     return h(
       "div.bar",
       last > 0 && h("span.seg", this.#mean),
@@ -462,21 +469,6 @@ class WorkerChart {
     const isWide = at !== null && at.width > this.#fill.clientWidth / 3;
     const place = at && { left: isWide ? at.left + at.width / 4 : at.right, top: at.top, bottom: at.bottom };
     this.#tip.about(found, place);
-  }
-
-  #save(): void {
-    const { categories, rows, hosts, roles, what } = this.#model;
-    const columns: CsvColumns<WorkerRow> = {
-      host: (row) => hosts[row.host],
-      role: (row) => roles[row.host],
-      steps: () => what,
-      step_time_ms: (row) => row.stepTimeMs,
-      own_ms: (row) => row.ownMs,
-      ...Object.fromEntries(categories.map((name, c) => [`${name}_ms`, (row: WorkerRow) => row.parts[c]])),
-      bottleneck: (row) => categories[row.bottleneck],
-      cost_ms: (row) => this.#model.stragglerOf(row.host)?.cost_ms ?? 0,
-    };
-    download("workers.csv", csvOf(columns, rows), "text/csv");
   }
 }
 
