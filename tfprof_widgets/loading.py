@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from html import escape
 from pathlib import Path
@@ -142,17 +141,6 @@ def load_profile(path: str | Path, *, graph: str | Path | None = None, executor:
     with Progress("Reading", unit="B") as bar, watched_reading(bar.tell):
         opened = open_found(found, graph=graph)
     return Profile(lambda: opened, title=_title(opened), notices=_newest(opened.others))
-
-
-def from_files(files: Mapping[str, bytes]) -> Profile:
-    """The profile of what `Profile.save` wrote, by path in its folder; it stays on disk for the life of this process."""
-    from .trace.scratch import process_folder
-
-    folder = Path(tempfile.mkdtemp(dir=process_folder(sum(map(len, files.values())))))
-    for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
-    return load_profile(folder)
 
 
 def _load_reduced(found: Found, graph: str | Path | None, executor: Executor | None) -> Profile:

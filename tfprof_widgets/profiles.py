@@ -705,13 +705,13 @@ class Profile:
 
         return graph_text(self.run.results.op_graph, view, options)
 
-    def __reduce__(self) -> tuple[Callable[..., Profile], tuple[dict[str, bytes]]]:
+    def __reduce__(self) -> tuple[Callable[..., Profile], tuple[dict[str, bytes], str]]:
         """Pickle it as the files that `save` writes, from which the copy is read."""
-        from .loading import from_files
-
+        if not self.run.results.has_events:
+            raise TfProfError("a reduced profile cannot be pickled: pickle the path of its files, and load that")
         with tempfile.TemporaryDirectory() as folder:
             files = [file for file in self.save(folder).rglob("*") if file.is_file()]
-            return from_files, ({file.relative_to(folder).as_posix(): file.read_bytes() for file in files},)
+            return _from_files, ({file.relative_to(folder).as_posix(): file.read_bytes() for file in files}, self.title)
 
     def __repr__(self) -> str:
         if not self.run.has_ended:
@@ -742,3 +742,15 @@ class Profile:
 
         run = self.run
         return profile_html(Subject(results=run.results, notices=run.notices, since_last=run.since_last))
+
+
+def _from_files(files: Mapping[str, bytes], title: str) -> Profile:
+    """The profile of what `Profile.save` wrote, by path in its folder; they stay on disk for the life of this process."""
+    from .read.opening import open_traces
+    from .trace.scratch import process_folder
+
+    folder = Path(tempfile.mkdtemp(dir=process_folder(sum(map(len, files.values())))))
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return Profile(lambda: open_traces(folder), title=title)

@@ -275,7 +275,8 @@ def memory_table(results: Analysis, names: Names, rows: Rows) -> Table:
     }
     sizes = columns_of(snapshots, rows, **TIMELINE.by_dtype)
     pieces, dtype = sizes["fragmentation_ratio"]
-    sizes["fragmentation_ratio"] = np.round(pieces, 6), dtype  # as TensorFlow tells it: whole millionths
+    with np.errstate(over="ignore"):  # a ratio of a broken file may be any number
+        sizes["fragmentation_ratio"] = np.round(pieces, 6), dtype  # as TensorFlow tells it: whole millionths
     return Table(
         {
             **columns_of(snapshots, rows, i4="allocator:allocator_id session:session_id freed_at", u1="is_free"),
