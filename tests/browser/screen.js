@@ -166,7 +166,7 @@
   async function tips(share) {
     const found = {};
     const canvas = view("timeline").querySelector("canvas");
-    const tip = view("timeline").querySelector(".tl-tip");
+    const tip = view("timeline").querySelector(".tfp-tip");
     const { left, top, width, height } = canvas.getBoundingClientRect();
     for (let y = TRACKS_PX; y < height; y += TIP_PX) {
       const at = { clientX: left + share * width, clientY: top + y, bubbles: true };
