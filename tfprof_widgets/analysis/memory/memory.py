@@ -479,7 +479,7 @@ def judge_memory(summary: pd.DataFrame) -> tuple[str, ...]:
         elif peak >= FRAGMENTED_FROM * capacity and fragmentation >= FRAGMENTED:
             sentences.append(
                 f"{name} is fragmented: at the peak {percent(fragmentation)} of its {size(free)} of free memory is in pieces "
-                "too small for the largest."
+                "too small for the largest. TF_GPU_ALLOCATOR=cuda_malloc_async, set before TensorFlow is imported, helps."
             )
     return tuple(sentences)
 
