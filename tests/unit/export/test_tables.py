@@ -15,6 +15,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
 from tests.builders import plane, space
+from tests.table_goldens import ATTRIBUTES, VIEWS
 from tests.unit.export.duckdb_needed import needs_duckdb
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.export import INDEX, table_makers, tables, write_tables
@@ -22,23 +23,9 @@ from tfprof_widgets.loading import load_profile
 from tfprof_widgets.profiles import Profile
 
 NAMES = {
-    *(
-        "events",
-        "flows",
-        "steps",
-        "step_guide",
-        "attribution",
-        "idle",
-        "kernel_launches",
-        "ops",
-        "kernels",
-        "copies",
-        "hlo_ops",
-    ),
-    *("program_memory", "layers", "source_lines"),
-    *("scopes", "workers", "memory_summary", "memory_timeline", "memory_peak", "counters", "system", "system_findings"),
-    *("advice", "variables", "tree_scope", "tree_graph", "tree_op", "tree_code"),
-    *("input_categories", "input_ops", "input_pipelines", "input_iterators"),
+    *(name for name in ATTRIBUTES if name not in ("hosts", "stragglers", "communication", "roofline")),
+    *("memory_summary", "memory_timeline", "memory_peak", "advice", *(f"tree_{view}" for view in VIEWS)),
+    *(f"input_{name}" for name in ("categories", "ops", "pipelines", "iterators")),
 }
 
 
