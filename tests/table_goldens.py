@@ -56,6 +56,8 @@ ATTRIBUTES = (
     *("system_findings", "hosts", "stragglers", "communication", "roofline"),
 )
 """Tables that a profile has under their own names."""
+VIEWS = ("scope", "graph", "op", "code")
+"""Of the tree."""
 ONLY_WHOLE = ("attribution", "program_memory", "roofline")
 """Those that a reduced profile refuses."""
 OF_INPUT = ("categories", "ops", "steps", "hosts", "pipelines", "iterators")
@@ -71,7 +73,7 @@ def tables_of(prof: tfprof.Profile) -> dict[str, Callable[[], pd.DataFrame]]:
         **{name: partial(getattr, prof, name) for name in attributes},
         "hosts": lambda: prof.hosts.assign(path=[Path(path).name for path in prof.hosts["path"]]),
         "advice": lambda: prof.advice_table,
-        **{f"tree_{view}": partial(prof.tree, view) for view in ("scope", "graph", "op", "code")},
+        **{f"tree_{view}": partial(prof.tree, view) for view in VIEWS},
         **{f"overview_{name}": partial(getattr, overview, name) for name in ("breakdown", "top_ops", "tf_functions")},
         **{f"input_{name}": partial(getattr, data, name) for name in OF_INPUT},
         "memory_summary": lambda: memory.summary,

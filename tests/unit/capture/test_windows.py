@@ -60,6 +60,8 @@ def test_nothing_selected_means_no_selection() -> None:
         ({"every": 4}, [[0], [4], [8]]),
         ({"every": 1}, [list(range(10))]),
         ({"every": 2, "steps": range(3, 8)}, [[4], [6]]),
+        ({"every": np.int64(4)}, [[0], [4], [8]]),
+        ({"steps": np.array([2, 3, 5])}, [[2, 3], [5]]),
     ],
 )
 def test_neighbours_share_a_window(options: dict[str, Any], expected: list[list[int]]) -> None:
@@ -76,11 +78,6 @@ def test_a_range_to_the_end_of_all_time_is_taken_as_it_is() -> None:
     selection = made(steps=range(2, 10**12))
     assert selection.ends == (2, 10**12 - 1)
     assert windows(selection, 4) == [[2, 3]]
-
-
-def test_numbers_from_numpy_are_numbers() -> None:
-    assert windows(made(every=np.int64(3)), 7) == [[0], [3], [6]]
-    assert windows(made(steps=np.array([2, 3, 5])), 7) == [[2, 3], [5]]
 
 
 def test_a_call_with_several_batches_is_selected_for_any_of_them() -> None:
@@ -312,34 +309,22 @@ def test_numbers_do_not_drift_whatever_runs_between_the_training_steps(is_stale:
     assert capture.n_left_out == n_between * 10
 
 
-@pytest.mark.parametrize("start", [None, 0, 5000])
-def test_a_session_that_never_advances_counts_its_runs(start: int | None) -> None:
-    capture, _ = captured([0] * 50, start, steps=range(10, 13))
-    assert list(capture.runs) == [10, 11, 12]
-    assert capture.notices == ()
-
-
-def test_a_session_that_goes_on_from_5000_does_not_keep_its_first_run_as_step_1() -> None:
-    capture, _ = captured([1] * 5, 5000, steps={1, 5003})
-    assert list(capture.runs) == [5003]
-    assert capture.notices == ()
-
-
-def test_steps_that_were_asked_for_by_global_step_where_none_advances_are_told_of() -> None:
-    capture, _ = captured([0] * 5, 5000, steps=[5001])
-    assert capture.runs == {}
-    assert capture.notices[0].startswith("5 of 5 profiled runs did not advance the global step")
-
-
-def test_every_so_many_steps_counts_training_steps_only() -> None:
-    capture, _ = captured([1, 0] * 12, save_steps=4)
-    assert list(capture.runs) == [5, 9]
-
-
-def test_what_no_longer_fits_is_counted_by_training_steps() -> None:
-    capture, _ = captured([1, 0] * 12, max_steps=2)
-    assert list(capture.runs) == [1, 2]
-    assert capture.notices[-1].startswith("The profile has 2 of 12 steps")
+@pytest.mark.parametrize(
+    ("advances", "start", "options", "kept", "told"),
+    [
+        *(([0] * 50, start, {"steps": range(10, 13)}, [10, 11, 12], "") for start in (None, 0, 5000)),
+        ([1] * 5, 5000, {"steps": {1, 5003}}, [5003], ""),
+        ([0] * 5, 5000, {"steps": [5001]}, [], "5 of 5 profiled runs did not advance the global step"),
+        ([1, 0] * 12, 0, {"save_steps": 4}, [5, 9], None),
+        ([1, 0] * 12, 0, {"max_steps": 2}, [1, 2], "The profile has 2 of 12 steps"),
+    ],
+)
+def test_steps_are_counted_by_the_global_step_or_by_runs_where_none_advances_it(
+    advances: list[int], start: int | None, options: dict[str, Any], kept: list[int], told: str | None
+) -> None:
+    capture, _ = captured(advances, start, **options)
+    assert list(capture.runs) == kept
+    assert told is None or (any(text.startswith(told) for text in capture.notices) if told else not capture.notices)
 
 
 def test_the_global_step_is_read_only_around_the_first_run_and_wanted_ones() -> None:

@@ -15,6 +15,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
 from tests.builders import plane, space
+from tests.table_goldens import ATTRIBUTES, VIEWS
 from tests.unit.export.duckdb_needed import needs_duckdb
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.export import INDEX, table_makers, tables, write_tables
@@ -22,23 +23,9 @@ from tfprof_widgets.loading import load_profile
 from tfprof_widgets.profiles import Profile
 
 NAMES = {
-    *(
-        "events",
-        "flows",
-        "steps",
-        "step_guide",
-        "attribution",
-        "idle",
-        "kernel_launches",
-        "ops",
-        "kernels",
-        "copies",
-        "hlo_ops",
-    ),
-    *("program_memory", "layers", "source_lines"),
-    *("scopes", "workers", "memory_summary", "memory_timeline", "memory_peak", "counters", "system", "system_findings"),
-    *("advice", "variables", "tree_scope", "tree_graph", "tree_op", "tree_code"),
-    *("input_categories", "input_ops", "input_pipelines", "input_iterators"),
+    *(name for name in ATTRIBUTES if name not in ("hosts", "stragglers", "communication", "roofline")),
+    *("memory_summary", "memory_timeline", "memory_peak", "advice", *(f"tree_{view}" for view in VIEWS)),
+    *(f"input_{name}" for name in ("categories", "ops", "pipelines", "iterators")),
 }
 
 
@@ -85,16 +72,13 @@ def test_the_index_names_rows_columns_types_and_units(prof: tfprof.Profile, tmp_
     assert units["flop_rate_gflops"] == "GFLOP/s"
 
 
-def test_hostile_names_stay_in_their_cell(tmp_path: Path) -> None:
+def test_hostile_names_stay_in_their_cell_and_lists_and_objects_are_json(tmp_path: Path) -> None:
     names = ['a,"b"\n', "=1+1", "\ud800x".encode("utf-8", "backslashreplace").decode(), "", "é"]
-    write_tables(tmp_path, {"t": pd.DataFrame({"name": names, "n": range(5)})}, kind="csv")
+    params = [{"a": 1}, None, "text", [1, "b"], ""]
+    write_tables(tmp_path, {"t": pd.DataFrame({"name": names, "params": params})}, kind="csv")
     got = pd.read_csv(tmp_path / "t.csv", keep_default_na=False)
     assert got["name"].tolist() == [names[0], "'=1+1", *names[2:]], "a spreadsheet takes it for text"
-
-
-def test_lists_and_objects_in_cells_are_json(tmp_path: Path) -> None:
-    write_tables(tmp_path, {"t": pd.DataFrame({"params": [{"a": 1}, None, "text"]})}, kind="csv")
-    assert pd.read_csv(tmp_path / "t.csv", keep_default_na=False)["params"].tolist() == ['{"a": 1}', "", "text"]
+    assert got["params"].tolist() == ['{"a": 1}', "", "text", '[1, "b"]', ""]
 
 
 def test_a_trace_of_nothing_gives_all_files(tmp_path: Path) -> None:

@@ -354,15 +354,13 @@ def test_every_instruction_of_a_real_program_is_as_tensorflow_reads_it(real: tup
         ] == want
 
 
-def test_all_three_wrappings_of_a_module_are_read() -> None:
-    for kind in ("Wrapped", "Module", "Snapshot"):
-        modules = read(module("prog", ADD, kind=kind))
-        assert (modules.module_name, tuple(modules.name), modules.warnings) == (("prog",), ("a", "sum"), ()), kind
-
-
-def test_the_stat_is_found_under_its_older_names_too() -> None:
-    for stat in ("Hlo Proto", "HLO Proto", "hlo_proto"):
-        assert read(module("prog", ADD), stat=stat).n_instructions == 2, stat
+@pytest.mark.parametrize(
+    ("kind", "stat"),
+    [("Wrapped", "Hlo Proto"), ("Module", "HLO Proto"), ("Snapshot", "hlo_proto")],
+)
+def test_all_three_wrappings_of_a_module_are_read_under_all_names_of_its_stat(kind: str, stat: str) -> None:
+    modules = read(module("prog", ADD, kind=kind), stat=stat)
+    assert (modules.module_name, tuple(modules.name), modules.warnings) == (("prog",), ("a", "sum"), ())
 
 
 def test_the_program_is_the_one_in_the_metadata_name() -> None:

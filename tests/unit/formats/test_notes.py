@@ -45,7 +45,7 @@ from tfprof_widgets.trace import (
 
 
 def document(**changed: Any) -> dict[str, Any]:
-    """A sidecar of two ops, one of which was made by a lambda in the user's file."""
+    """A sidecar of two ops, one of which was made by a lambda in the user's file and reads a variable for the other."""
     return {
         "version": 1,
         "recorder": "a",
@@ -60,6 +60,24 @@ def document(**changed: Any) -> dict[str, Any]:
         "layers": {"layer": ["m/d"], "name": ["d"], "class_name": ["Dense"], "model": ["m"], "file": [0], "line": [1]},
         "functions": {"graph": ["Dataset_map_lambda"], "file": [-1], "line": [0], "function": [""]},
         "samples": {"time_ns": [20, 10], "frame": [1, 0]},
+        "details": {
+            "op": [0, 1],
+            "device": ["", "/cpu:0"],
+            "float_ops": [0, 6],
+            "input_shapes": ["()", "2x3;?"],
+            "output_shapes": ["2x3", "2x-1"],
+            "variable": [0, -1],
+            "dtype": ["float32", "float16"],
+        },
+        "edges": {"op": [1], "slot": [0], "source": [0], "source_output": [0]},
+        "variables": {
+            "name": ["w"],
+            "shape": ["2x3"],
+            "dtype": ["float32"],
+            "trainable": [True],
+            "layer": ["net/a"],
+            "device": ["CPU"],
+        },
         "notices": [],
     } | changed
 
@@ -74,7 +92,8 @@ def parsed(**changed: Any) -> SourceMap:
 
 def test_a_sidecar_is_read_as_it_was_written() -> None:
     one = parsed()
-    assert one.ops.to_dict("list") == document()["ops"]
+    for name in ("ops", "details", "edges", "variables"):
+        assert getattr(one, name).to_dict("list") == document()[name]
     assert one.files["text"].tolist() == ["\n\nd.map(lambda x: x)\n"]
     assert one.samples["time_ns"].tolist() == [10, 20]
     assert one.recorders == ("a",)
@@ -162,11 +181,15 @@ def test_references_to_rows_that_are_not_there_are_none() -> None:
     one = parsed(
         ops={"graph": [5, -7], "op": ["a", "b"], "type": ["A", "B"], "frame": [9, 1]},
         frames={"parent": [0, 1], "file": [3, 0], "line": [1, 2], "function": ["f", "g"]},
+        edges={"op": [7, 1], "slot": [0, 0], "source": [0, -5], "source_output": [0, 0]},
+        details=document()["details"] | {"op": [0, 9], "variable": [3, 0]},
     )
     assert one.ops["graph"].tolist() == [-1, -1]
     assert one.ops["frame"].tolist() == [-1, 1]
     assert one.frames["parent"].tolist() == [-1, -1], "a frame that calls itself or a later one would never end"
     assert one.frames["file"].tolist() == [-1, 0]
+    assert [one.edges[name].tolist() for name in ("op", "source")] == [[-1, 1], [0, -1]]
+    assert [one.details[name].tolist() for name in ("op", "variable")] == [[0, -1], [-1, 0]]
 
 
 def test_halves_of_characters_become_text_that_can_be_written() -> None:
@@ -190,6 +213,9 @@ def test_maps_of_different_captures_stand_side_by_side() -> None:
     assert both.functions["file"].tolist() == [-1, -1]
     assert both.layers["file"].tolist() == [0, 1]
     assert both.samples["time_ns"].tolist() == [10, 10, 20, 20]
+    assert [both.details[name].tolist() for name in ("op", "variable")] == [[0, 1, 2, 3], [0, -1, 1, -1]]
+    assert [both.edges[name].tolist() for name in ("op", "source")] == [[1, 3], [0, 2]]
+    assert len(both.variables) == 2
     assert both.recorders == ("a", "b")
 
 
@@ -224,47 +250,6 @@ def test_a_trace_beside_a_broken_map_is_whole_and_says_so(tmp_path: Path) -> Non
     assert opened.source_map.is_empty
 
 
-NEW = ("details", "edges", "variables")
-
-
-def detailed_document(**changed: Any) -> dict[str, Any]:
-    """A sidecar of a variable and two ops, one of which reads it for the other."""
-    return {
-        "version": 1,
-        "recorder": "a",
-        "ops": {"graph": [0, 0], "op": ["r", "m"], "type": ["ReadVariableOp", "Mul"], "frame": [-1, -1]},
-        "functions": {"graph": ["f"], "file": [-1], "line": [0], "function": [""]},
-        "details": {
-            "op": [0, 1],
-            "device": ["", "/cpu:0"],
-            "float_ops": [0, 6],
-            "input_shapes": ["()", "2x3;?"],
-            "output_shapes": ["2x3", "2x-1"],
-            "variable": [0, -1],
-            "dtype": ["float32", "float16"],
-        },
-        "edges": {"op": [1], "slot": [0], "source": [0], "source_output": [0]},
-        "variables": {
-            "name": ["w"],
-            "shape": ["2x3"],
-            "dtype": ["float32"],
-            "trainable": [True],
-            "layer": ["net/a"],
-            "device": ["CPU"],
-        },
-    } | changed
-
-
-def parsed_details(**changed: Any) -> SourceMap:
-    return parse_source_map(gzip.compress(json.dumps(detailed_document(**changed)).encode()))
-
-
-def test_details_are_read_as_they_were_written() -> None:
-    one = parsed_details()
-    for name in NEW:
-        assert getattr(one, name).to_dict("list") == detailed_document()[name]
-
-
 @pytest.mark.parametrize(
     ("name", "column", "values"),
     [
@@ -278,31 +263,11 @@ def test_details_are_read_as_they_were_written() -> None:
 )
 def test_a_broken_table_is_told_of(name: str, column: str, values: list[Any]) -> None:
     with pytest.raises(TraceError, match="broken"):
-        parsed_details(**{name: detailed_document()[name] | {column: values}})
-
-
-def test_edges_and_details_to_rows_that_are_not_there_are_none() -> None:
-    one = parsed_details(
-        edges={"op": [7, 1], "slot": [0, 0], "source": [0, -5], "source_output": [0, 0]},
-        details=detailed_document()["details"] | {"op": [0, 9], "variable": [3, 0]},
-    )
-    assert one.edges["op"].tolist() == [-1, 1]
-    assert one.edges["source"].tolist() == [0, -1]
-    assert one.details["op"].tolist() == [0, -1]
-    assert one.details["variable"].tolist() == [-1, 0]
-
-
-def test_maps_of_two_captures_keep_their_own_rows() -> None:
-    both = merge_source_maps([parsed_details(), parsed_details(recorder="b")])
-    assert both.details["op"].tolist() == [0, 1, 2, 3]
-    assert both.details["variable"].tolist() == [0, -1, 1, -1]
-    assert both.edges["source"].tolist() == [0, 2]
-    assert both.edges["op"].tolist() == [1, 3]
-    assert len(both.variables) == 2
+        parsed(**{name: document()[name] | {column: values}})
 
 
 def test_variables_alone_make_a_map() -> None:
-    assert not parsed_details(ops={}, details={}, edges={}, functions={}).is_empty
+    assert not parsed(**{name: {} for name in SOURCE_TABLES if name != "variables"}).is_empty
 
 
 def test_shapes_are_told_apart() -> None:
