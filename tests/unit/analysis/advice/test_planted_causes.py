@@ -1,7 +1,7 @@
 """Real trainings with one planted cause each, run by TensorFlow -> the top advice names it.
 
-Advice goes by shares and medians, so a busy machine does not change it; no time is asserted. The same over five seeds, and
-whether a fix wins what its advice says: `make nightly`, and for each cause but one `notebooks/diagnose.ipynb`.
+Advice goes by shares and medians, so a busy machine does not change it; no time is asserted. Whether a fix wins what its
+advice says: `make nightly`, with `notebooks/diagnose.ipynb` and the programs of `tests/nightly/diagnosis`.
 """
 
 from __future__ import annotations
@@ -11,17 +11,50 @@ from collections.abc import Callable
 import pytest
 
 import tfprof_widgets as tfprof
-from tests.unit.analysis.advice.planted import PLANTED, why_not_planted, why_not_the_gain
 from tests.unit.analysis.advice.selected import why_nothing_is_seen
-from tests.unit.analysis.advice.trainings import HEALTHY, train_all
+from tests.unit.analysis.advice.trainings import train_all
 
 pytestmark = pytest.mark.tensorflow
+
+HEALTHY = ("healthy_dense", "healthy_convolutions", "healthy_compiled")
+PLANTED = {
+    # kind: rule, stage, words of the title, words of the fix
+    "small_batch": ("small_batch", "", "the same for any batch", "8 times as many samples"),
+    "slow_read": ("input_bound", "generator", "for data", "private_threadpool_size"),
+    "overloaded_map": (
+        "input_bound",
+        "slow_map",
+        "for data",
+        "mapped = data.map(blur, num_parallel_calls=tf.data.AUTOTUNE).cache()",
+    ),
+    "inefficient_graph": (
+        "inefficient_op",
+        "",
+        "11 x 11 convolution of sequential",
+        "Put two to 5 convolutions of 3 x 3",
+    ),
+    "heavy_callback": ("host_callback", "", "on_train_batch_end (trainings.py:", "every hundredth batch"),
+    "retracing": ("retracing", "", "train_step (trainings.py:", "tf.constant(i)"),
+    "eager_loop": ("eager_hot_loop", "", "one by one from Python", "@tf.function"),
+    "checkpoints": ("checkpoint_stall", "", "Saving weights", 'save_freq="epoch"'),
+}
+
+
+def why_not_planted(kind: str, prof: tfprof.Profile) -> str:
+    """Empty where the first advice is on what was planted, with the right words."""
+    rule, stage, title, fix = PLANTED[kind]
+    if not prof.advice:
+        return "there is no advice"
+    top = prof.advice[0]
+    if (top.rule, top.stage, top.severity) != (rule, stage, "high"):
+        return f"first is {top}"
+    return "" if title in top.title and fix in str(top.fix) else f"{top.title}\n{top.fix}"
 
 
 @pytest.fixture(scope="module")
 def prof_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tfprof.Profile]:
     """`prof_of(kind)`: the profile of a training, all of them run once in one process."""
-    runs = train_all(tmp_path_factory.mktemp("trainings"), runs=[*HEALTHY, *PLANTED])
+    runs = train_all(tmp_path_factory.mktemp("trainings"), [*HEALTHY, *PLANTED])
     profiles: dict[str, tfprof.Profile] = {}
 
     def prof(kind: str) -> tfprof.Profile:
@@ -35,24 +68,6 @@ def prof_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tfprof.
 @pytest.mark.parametrize("kind", PLANTED)
 def test_the_planted_cause_is_the_top_advice(kind: str, prof_of: Callable[[str], tfprof.Profile]) -> None:
     assert why_not_planted(kind, prof_of(kind)) == ""
-
-
-@pytest.mark.parametrize(
-    ("bound", "ratio", "interval", "is_far"),
-    [
-        (0.6, 0.4, (0.3, 0.5), False),
-        (0.6, 0.65, (0.6, 0.7), False),
-        (0.6, 0.75, (0.72, 0.78), True),  # 0.25: more than two times off, and the machine was quiet
-        (0.6, 0.75, (0.2, 2.0), False),  # the same on a machine that was not
-        (0.6, 1.0, (0.1, 9.0), True),  # nothing won, whatever the machine did
-        (0.9, 0.72, (0.1, 9.0), True),  # promised 3.2 times what it won
-        (0.1, 0.6, (0.1, 9.0), True),  # promised a quarter of it
-    ],
-)
-def test_a_gain_that_is_far_off_is_told(
-    bound: float, ratio: float, interval: tuple[float, float], is_far: bool
-) -> None:
-    assert (why_not_the_gain(bound, ratio, interval) != "") == is_far
 
 
 @pytest.mark.parametrize("kind", PLANTED)
