@@ -517,9 +517,7 @@ class RunFacts:
     @cached_property
     def load(self) -> MachineLoad | None:
         """Who used the cores of the machine during the steps; None where nobody sampled that."""
-        sources, steps = self.results.sources, self.steps
-        facts = {} if sources is None else dict(zip(sources.facts["name"], sources.facts["value"], strict=True))
-        quota = str(facts.get("cpu_quota", ""))
+        quota, steps = self.results.noted.get("cpu_quota", ""), self.steps
         cores = float(quota) if _DECIMAL.fullmatch(quota) else 0.0
         return machine_load(self.results.system, steps.start_ps, steps.end_ps, quota=cores)
 

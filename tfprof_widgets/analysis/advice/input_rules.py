@@ -36,7 +36,7 @@ from ..machine import FREE
 from ..names import base_name, parse_op_names
 from ..steps.spans import MIN_STEPS
 from .causes import input_ops, runs_python
-from .facts import StepPart
+from .facts import OP_OVERHEAD_MS, StepPart
 from .input_waste import MAPS, iterators_of, kept_ratio, late_cut, opens_many_files
 from .run import DATA_GRAPH, Run, mapped_function
 
@@ -639,6 +639,38 @@ def input_competes(run: Run) -> Iterator[Advice]:
         line=costly.place if costly else "",
         code=costly.code if costly else "",
     )
+
+
+@rule("Use all cores", claims=("host_compute",))
+def few_threads(run: Run) -> Iterator[Advice]:
+    """The program set fewer threads for an op than there are cores; gain: of the share of ops what more threads would save."""
+    steps, noted = run.steps, run.results.noted
+    if len(steps) < MIN_STEPS or steps.has_device or run.eager.is_hot:
+        return
+    n_threads, n_cpus = (_whole(noted.get(name, "")) for name in ("intra_op_threads", "n_cpus"))
+    if not 0 < n_threads < n_cpus:
+        return
+    computing, claim = run.free("compute", "few_threads", run.ran(OP_OVERHEAD_MS, of_model=True))
+    gain = computing.ratio * (1 - n_threads / n_cpus)
+    if gain < MEDIUM_GAIN:
+        return
+    yield run.advise(
+        f"TensorFlow was told to use {plural(n_threads, 'thread')} for an op, of {n_cpus} cores: ops compute for {computing}.",
+        computing,
+        Fix(
+            "Leave the numbers of threads out, or set 0, one thread a core, before anything runs.",
+            "import tensorflow as "
+            "tf\n\ntf.config.threading.set_intra_op_parallelism_threads(0)\ntf.config.threading.set_inter_op_parallelism_threads(0)",
+        ),
+        gain=gain,
+        claim=claim,
+        intra_op_threads=n_threads,
+        n_cpus=n_cpus,
+    )
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 _PREPARES = frozenset(

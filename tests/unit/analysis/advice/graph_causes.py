@@ -141,6 +141,7 @@ GRAPH_CAUSES: dict[str, Callable[[], Analysis]] = {
         Op("net/Conv2D", "Conv2D", 6_000, [0]), *(Op(f"net/check_{i}", "CheckNumericsV2", 60, [0]) for i in range(40))
     ),
     "text_of_numbers": lambda: graph_run(*PRINTED),
+    "few_threads": lambda: graph_run(BUSY, facts={"intra_op_threads": "1", "n_cpus": "4"}),
     "argument_conversion": converted,
     "eager_ops": lambda: graph_run(
         Op("net/Conv2D", "Conv2D", 4_000, [0]), python=[*calling(4_100), *eager_calls(40, 140, 4_200)]

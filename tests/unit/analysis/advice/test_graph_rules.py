@@ -55,6 +55,7 @@ SAYS = {
     ),
     "number_checks": ("40 of 41 ops a step", "disable_check_numerics", 0.24),
     "text_of_numbers": ("StringFormat (net.py:2) makes text of numbers in each step", "summarize=3", 0.75),
+    "few_threads": ("1 thread for an op, of 4 cores", "set_intra_op_parallelism_threads(0)", 0.71),
     "argument_conversion": ("64.0 MiB a step", "tf.constant(array)", 0.50),
     "eager_ops": ("calls 40 ops one by one", "in a tf.function", 0.39),
     "many_functions": ("Calling 20 functions", "around the whole step", 0.96),
