@@ -121,10 +121,12 @@ class GraphLoops:
         first, last = np.full(run.steps.n_all, np.iinfo(np.int64).max), np.zeros(run.steps.n_all, np.int64)
         ops = np.flatnonzero(own[:-1] >= 0)
         events = [(step[ops], rows.start_ps[at[ops]], rows.end_ps[at[ops]])]
-        n_seen = np.array([len(np.unique(step[own[:-1] == one])) for one in range(len(self.name))])
-        silent = np.flatnonzero(n_seen < len(run.steps) / 2)
-        if len(silent) == 1:
-            events.append(self._quiet())
+        seen = [np.unique(step[own[:-1] == one]) for one in range(len(self.name))]
+        silent = [one for one, steps in enumerate(seen) if len(steps) < len(run.steps)]
+        if len(silent) == 1:  # TensorFlow may record its ops in some steps alone
+            of_step, start_ps, end_ps = self._quiet()
+            unseen = ~np.isin(of_step, seen[silent[0]])
+            events.append((of_step[unseen], start_ps[unseen], end_ps[unseen]))
             loop = np.where(~ran & (loop < 0) & np.isin(step, events[1][0]), silent[0], loop)
         for of_step, start_ps, end_ps in events:
             np.minimum.at(first, of_step, start_ps)
@@ -137,15 +139,15 @@ class GraphLoops:
         return at, loop, rows.time_ps[at] * inside / PS_PER_MS
 
     def _quiet(self) -> tuple[Int64, Int64, Int64]:
-        """Step, start and end of what the runtime ran without a recorded op; none where ops outside of loops may be all of it."""
+        """Step, start and end of what ran without a recorded op, of steps where ops outside of loops are not all of it."""
         run, trace = self.run, self.run.trace
         is_process = trace.names_matching([_PROCESSES]) & (run.entry >= 0)
         holds = np.zeros(trace.n_events + 1, np.bool_)
         holds[nearest_marked(trace.nesting.parent, is_process)[run.results.occurrences.event]] = True
         events = np.flatnonzero(is_process & ~holds[:-1])
-        usual = float(np.median(np.bincount(run.entry[events], minlength=len(run.steps)))) if len(run.steps) else 0.0
-        if usual < 2 * self.n_noted * max(run.calls.n_functions, 1.0):
-            events = events[:0]
+        entry = run.entry[events]
+        is_loop = np.bincount(entry, minlength=len(run.steps)) >= 2 * self.n_noted * max(run.calls.n_functions, 1.0)
+        events = events[is_loop[entry]]
         return run.steps.row[run.entry[events]], trace.start_ps[events], trace.ends(events)
 
 

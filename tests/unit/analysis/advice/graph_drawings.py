@@ -65,6 +65,7 @@ def graph_run(
     processes: int = 0,
     facts: dict[str, str] | None = None,
     python: Sequence[tuple[str, float, float]] = (),
+    late: Sequence[tuple[str, float, float]] = (),
     n_steps: int = 8,
     graph: str = "step",
 ) -> Analysis:
@@ -77,6 +78,7 @@ def graph_run(
         processes: how many ops the runtime processes in a step, recorded or not.
         facts: what is known of the machine.
         python: further events of the step's thread, as `(name, start, duration)`.
+        late: the same, of the later half of the steps alone.
         n_steps: how many steps there are.
         graph: the name of the graph.
     """
@@ -85,7 +87,7 @@ def graph_run(
         begin = i * step_us
         at = begin + 5
         events.append(event("train", begin, step_us, _r=1, step_num=i))
-        for name, start, us in python:
+        for name, start, us in (*python, *(late if 2 * i >= n_steps else ())):
             stats = {"is_func": 0} if name.endswith(OF_OP) else {}
             events.append(event(name.removesuffix(OF_OP), begin + start, us, stats=stats))
         for op in ops:

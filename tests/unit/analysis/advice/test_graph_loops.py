@@ -98,6 +98,14 @@ def test_a_loop_of_which_no_op_is_recorded_takes_what_the_runtime_runs_without_a
     assert found(graph_run(WHILE, replaced(5), python=[*few, ("net/MatMul:MatMul", 9_200, 600)])) is None
 
 
+def test_a_loop_takes_as_long_in_steps_in_which_its_ops_are_not_recorded() -> None:
+    events = [*calling(9_900), *(("ExecutorState::Process", 10.0 + 10 * i, 2.0) for i in range(900))]
+    recorded = turns(10.5, 8_910.5, 90)  # within what the runtime processes
+    told = found(graph_run(WHILE, replaced(5), python=[*events, ("net/MatMul:MatMul", 9_200, 600)], late=recorded))
+    assert told is not None
+    assert "The loop rnn (net.py:2) of at least 90 iterations takes about 8.9" in told.title
+
+
 def test_the_loop_that_keras_runs_several_steps_in_is_none_of_the_models() -> None:
     events = [*calling(9_900), *turns(10, 9_900, name="while/body/_1/while")]
     loop = Op("while", "While", 0, [0], "()", "()")
