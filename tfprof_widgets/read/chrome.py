@@ -576,6 +576,8 @@ class _Reader:
             self.warnings.append(_UNLINKED)
         if self._document.is_truncated:
             self.warnings.append("The file ends inside its list of events: the program that wrote it was stopped.")
+        if not found.torch_hosts:  # another tool's kernels
+            found.gpus.clear()
         tracks = own_tracks(found, marker) if marker else foreign_tracks(found)
         return ChromeTrace(self._trace(found, tracks, marker), marker.saved if marker else None)
 

@@ -209,6 +209,10 @@ def test_a_trace_of_pytorch_has_the_steps_kernels_copies_and_launches_of_its_fil
     assert prof.overview.verdict.startswith("Input-bound: the GPU waits 0.400 of 1.00 ms")
 
 
+def test_kernels_of_another_tool_make_no_gpu_of_their_process() -> None:
+    assert rows(read({**X, "cat": "kernel"})) == [("Process 1", "Thread 2", "a", 10, 5)]
+
+
 @pytest.mark.parametrize("gpu", [True, False])
 def test_nothing_false_is_said_of_a_trace_of_pytorch(tmp_path: Path, gpu: bool) -> None:
     prof = torch_trace(tmp_path / "torch.pt.trace.json", gpu=gpu)
