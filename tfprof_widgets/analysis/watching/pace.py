@@ -78,9 +78,10 @@ class Usual:
     """A single step that takes longer is slow."""
 
 
-def usual_of(rows: Rows) -> Usual:
+def usual_of(rows: Rows, rise: float | None = None) -> Usual:
+    """What is usual in some steps; slower is what takes longer by that part of their median, by default as many steps allow."""
     median, most = np.quantile(rows["ms"], (0.5, 0.98)).tolist()
-    rise = max((_RISE if len(rows) >= MANY else 1.0) * median, _RISE_MS)
+    rise = max((rise or (_RISE if len(rows) >= MANY else 1.0)) * median, _RISE_MS)
     high = np.array([_high(rows[name], rise) for name in COLUMNS])
     return Usual(median, high, max(SLOW * median, 1.5 * most))
 
@@ -179,25 +180,21 @@ class Paces:
 
     def _take(self, piece: Rows) -> int:
         """Take steps, up to the one at which a phase shows or has ended; how many."""
-        if self.open is not None:
-            self.open.rows = np.concatenate([self.open.rows, piece])[-LOOKED_BACK:]
-            self._end()
-            return len(piece)
-        n = len(piece)
-        if self.usual is not None:
-            rows = np.concatenate([self._base[1 - _SHORT :], piece])
-            is_so = (
-                np.stack([_filled(rows[name]) if name != "ms" else rows[name] for name in COLUMNS], axis=1)
-                > self.usual.high
-            )
-            is_so[:, 1:] &= rows["ms"][:, None] > self.usual.median  # a wait that makes no step longer is none
-            at, column = min((_first_run(is_so[:, i], len(piece)), name) for i, name in enumerate(COLUMNS))
+        phase, n = self.open, len(piece)
+        if phase is not None:
+            # Within a phase only what takes twice as long is another one.
+            pace = phase.rows[: max(len(phase.rows) - _SHORT, FEWEST)]
+            at, column = _shows(usual_of(pace, rise=1.0), phase.rows, piece) if len(pace) >= FEWEST else (n, "")
             n = min(at + 1, n)
-            self._base = np.concatenate([self._base, piece[:n]])[-MOST:]
-            if at < len(piece):
-                self._start(column)
-        else:
-            self._base = np.concatenate([self._base, piece])[-MOST:]
+            phase.rows = np.concatenate([phase.rows, piece[:n]])[-LOOKED_BACK:]
+            if at == len(piece) or not self._start(phase.rows, column):
+                self._end()
+            return n
+        at, column = (n, "") if self.usual is None else _shows(self.usual, self._base, piece)
+        n = min(at + 1, n)
+        self._base = np.concatenate([self._base, piece[:n]])[-MOST:]
+        if at < len(piece):
+            self._start(self._base, column)
         self._find_usual()
         return n
 
@@ -216,14 +213,15 @@ class Paces:
         n_left_out = max(len(base) // 4, _SHORT)
         self.usual = usual_of(base[:-n_left_out] if len(base) >= FEWEST + n_left_out else base[:FEWEST])
 
-    def _start(self, column: str) -> None:
-        rows = self._base[-LOOKED_BACK:]
+    def _start(self, base: Rows, column: str) -> bool:
+        """Begin a phase at the end of steps that go on at one pace before; whether it is one."""
+        rows = base[-LOOKED_BACK:]
         values = _filled(rows[column])
         low, high = float(np.median(values[:-_SHORT])), float(np.median(values[-_SHORT:]))
         ms = rows["ms"]
         rise = float(np.median(ms[-_SHORT:]) - np.median(ms[:-_SHORT]))
         if rise < (high - low) / 2:  # it is not what makes steps longer
-            return
+            return False
         middle = (low + high) / 2
         turn = _turn(np.clip(values, low, high) - middle)
         first, ordinals = rows[turn], self._held_up["ordinal"]
@@ -231,14 +229,21 @@ class Paces:
         beyond = np.clip(np.nan_to_num(held_up[column], nan=low), low, high) - middle
         if len(held_up) and beyond[begin := _turn(beyond)] > 0:
             first = held_up[begin]
-        before = self._base[: len(self._base) - len(rows) + turn]
+        before = base[: len(base) - len(rows) + turn]
         if len(before) < FEWEST - WARM_UP_STEPS:
-            return
-        self.open = Phase(
-            *(int(first["number"]), int(first["ordinal"]), int(first["start_ns"]), Pace.of(before), column, middle),
-            rows[turn:].copy(),
-        )
-        self._base = before
+            return False
+        began_ns = int(first["start_ns"])
+        if self.open is None:
+            self._base = before
+        else:
+            self._close(self.open, before, began_ns)
+        numbers = int(first["number"]), int(first["ordinal"])
+        self.open = Phase(*numbers, began_ns, Pace.of(before), column, middle, rows[turn:].copy())
+        return True
+
+    def _close(self, phase: Phase, rows: Rows, ended_ns: int) -> None:
+        phase.rows, phase.last_number, phase.ended_ns = rows, int(rows["number"][-1]), ended_ns
+        self.ended.append(phase)
 
     def _end(self) -> None:
         phase = self.open
@@ -248,10 +253,17 @@ class Paces:
         if np.count_nonzero(is_fast[-_END:]) < _MOST_OF_END or len(is_fast) < _END:
             return
         turn = _turn(phase.middle - np.minimum(values, 2 * phase.middle))
-        after, phase.rows = phase.rows[turn:], phase.rows[: max(turn, 1)]
-        phase.last_number, phase.ended_ns = int(phase.rows["number"][-1]), int(after["start_ns"][0])
-        self.ended.append(phase)
+        after = phase.rows[turn:]
+        self._close(phase, phase.rows[: max(turn, 1)], int(after["start_ns"][0]))
         self._base, self.open = np.concatenate([self._base, after])[-MOST:], None
+
+
+def _shows(usual: Usual, base: Rows, piece: Rows) -> tuple[int, str]:
+    """At which of the steps that come behind others it shows that they are slower, and in which column; `len(piece)` if none."""
+    rows = np.concatenate([base[1 - _SHORT :], piece])
+    is_so = np.stack([_filled(rows[name]) if name != "ms" else rows[name] for name in COLUMNS], axis=1) > usual.high
+    is_so[:, 1:] &= rows["ms"][:, None] > usual.median  # a wait that makes no step longer is none
+    return min((_first_run(is_so[:, i], len(piece)), name) for i, name in enumerate(COLUMNS))
 
 
 def _first_run(is_so: Any, n_new: int) -> int:

@@ -191,6 +191,20 @@ def test_a_phase_that_is_much_slower_than_one_just_before_begins_where_it_begins
     assert found.first_step == 2000
 
 
+def test_a_phase_that_begins_in_a_slower_one_has_its_own_begin_and_pace() -> None:
+    run = healthy(1, 600)
+    run.compute[218:] *= 3
+    run.wait[400:] += 40
+    seen = show(run, call_s=CALL_S)
+    assert (seen.named["slower"][1].first_step, seen.named["wait_grows"][1].first_step) == (218, 400)
+    slower, waits = sorted(seen.last, key=lambda one: one.first_step)
+    ms = run.compute + run.wait + run.outside
+    assert (slower.kind, slower.first_step, slower.last_step) == ("slower", 218, 399)
+    assert waits.title.startswith(
+        f"Steps take {np.median(ms[400:]):.1f} ms since step 400, {np.median(ms[218:400]):.1f} ms before"
+    )
+
+
 @pytest.mark.parametrize("begin", [1990, 2040])
 def test_a_phase_that_begins_while_a_window_is_read_begins_where_it_begins(begin: int) -> None:
     run = healthy(1, 3000)
