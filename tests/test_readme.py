@@ -18,6 +18,7 @@ from tfprof_widgets.profiles import Profile
 from tfprof_widgets.trace import KEPT_BYTES, KEPT_S
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+LONG_RUNS = (ROOT / "docs/recipes/long_runs.md").read_text(encoding="utf-8")
 ON_SITE = tuple(str(path.relative_to(ROOT)) for path in PAGES)
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", *ON_SITE)
 SHOWN = "h100_cnn_input"
@@ -40,7 +41,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[To
     processes = [TrainingProcess("tfprof") for _ in WORKERS]
     try:
         for told, process in zip(WORKERS, processes, strict=True):
-            assert told in README
+            assert any(told in cell for cells in pages.values() for cell in cells)
             pages = {name: [cell.replace(told, process.address) for cell in cells] for name, cells in pages.items()}
         yield run_cells(pages, PROBE, cwd=folder)
     finally:
@@ -51,9 +52,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[To
 @pytest.mark.tensorflow
 def test_the_code_of_the_readme_captures_what_it_says(told: dict[str, list[Told]]) -> None:
     cells = told["README.md"]
-    assert len(cells) == 11
-    assert [one.value and one.value[0] for one in cells] == [None] * 2 + [80] + [40] * 8
-    assert cells[-1].value[1] == [f"train {i}" for i in range(10, 20)]
+    assert [one.value and one.value[0] for one in cells] == [None] * 2 + [80, 40]
 
 
 @pytest.mark.tensorflow
@@ -63,18 +62,18 @@ def test_the_code_of_each_page_runs_from_top_to_bottom(told: dict[str, list[Told
         assert [one.error for one in cells] == ["None"] * len(cells), name
 
 
-def test_options_that_the_readme_names_are_those_of_a_capture() -> None:
-    named = set(re.findall(r"`([a-z_]+)=", README))
+def test_options_that_long_runs_names_are_those_of_a_capture() -> None:
+    named = set(re.findall(r"(?:`|profile\()([a-z_]+)=", LONG_RUNS))
     assert {"steps", "every", "every_seconds", "max_seconds", "max_bytes"} <= named
     assert named <= set(inspect.signature(tfprof.profile).parameters)
 
 
 def test_the_default_bounds_are_told_as_they_are() -> None:
     seconds, n_bytes = f"{DEFAULT_MAX_SECONDS:g} s", f"{DEFAULT_MAX_BYTES >> 20} MiB"
-    for text in (README, tfprof.profile.__doc__ or ""):
+    for text in (LONG_RUNS, tfprof.profile.__doc__ or ""):
         assert seconds in text
         assert n_bytes in text
-    for text in (README, tfprof.recover.__doc__ or ""):
+    for text in (LONG_RUNS, tfprof.recover.__doc__ or ""):
         assert f"after {LONGEST_SESSION_S:g} s" in text
         assert f"{KEPT_S // 86_400} days" in text
         assert f"{KEPT_BYTES >> 30} GiB" in text
