@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -46,6 +49,7 @@ ATTRIBUTION = table(
     Of no stretch two pieces of advice speak: one that speaks of a part of it is cut.
     Empty in a reduced profile (not `has_events`): `prof.host(name).attribution` has that of one host.
     """,
+    browser="step category start_ms duration_ms time_ms event op layer line advice",
     file="attribution",
     read=lambda analysis: attribution_table(analysis, analysis.claimed),
     of_executions="attribution",
@@ -85,6 +89,44 @@ def attribution_table(facts: Facts, claimed: Claimed) -> pd.DataFrame:
             "advice": claimed.advice,
         }
     )
+
+
+_MOST_ROWS, _MOST_STEPS = 4_000, 64
+"""That are drawn."""
+_N_THIN, _N_BINS = 1_000, 250
+"""Of a step: what is shorter than such a part is drawn as a sum of such a part."""
+
+
+def drawn_rows(facts: Facts, claimed: Claimed, typical: Sequence[int]) -> pd.DataFrame:
+    """What of `attribution` a drawing of a step shows, of as many steps as that is little for, the typical ones first: short
+    stretches as sums by category and advice, so that each adds up as before."""
+    rows, frame = claimed.rows, facts.steps.frame
+    start_ps, length_ps = (frame[name].to_numpy(np.int64) for name in ("start_ps", "duration_ps"))
+    far = np.abs(np.arange(len(frame)) - (typical[0] if typical else 0))
+    far[list(typical)] = -1
+    nearest = np.argsort(far, kind="stable")[:_MOST_STEPS]
+    own = np.flatnonzero(np.isin(rows.step, nearest))
+    step, lasts = rows.step[own], (rows.end_ps - rows.start_ps)[own]
+    part = (rows.start_ps[own] - start_ps[step]) * _N_BINS // np.maximum(length_ps[step], 1)
+    keys = [step, rows.category[own], claimed.advice[own], np.where(lasts * _N_THIN < length_ps[step], part, own + _N_BINS)]
+    order = np.lexsort((-lasts, *keys[::-1]))
+    is_first = np.append(True, np.any([np.diff(key[order]) != 0 for key in keys], axis=0))[: len(own)]
+    first = np.flatnonzero(is_first)
+    n = np.diff(np.append(first, len(own)))
+    ordered = own[order]
+    sums = {
+        "start_ps": np.minimum.reduceat(rows.start_ps[ordered], first) if len(first) else rows.start_ps[:0],
+        "end_ps": np.maximum.reduceat(rows.end_ps[ordered], first) if len(first) else rows.end_ps[:0],
+        "time_ps": np.add.reduceat(rows.time_ps[ordered], first) if len(first) else rows.time_ps[:0],
+    }
+    drawn = ordered[first]
+    names = {name: np.where(n > 1, -1, getattr(rows, name)[drawn]) for name in ("event", "op")}
+    per_step = np.bincount(rows.step[drawn], minlength=len(frame))[nearest]
+    shown = nearest[: max(len(typical), int(np.searchsorted(np.cumsum(per_step), _MOST_ROWS, side="right")))]
+    chosen = np.isin(rows.step[drawn], shown)
+    columns = {one.name: getattr(rows, one.name)[drawn] for one in fields(rows)} | sums | names
+    some = Attribution(**{name: column[chosen] for name, column in columns.items()})
+    return attribution_table(facts, Claimed(some, claimed.advice[drawn][chosen]))
 
 
 def phase_of(rows: Attribution, layers: Layers) -> Int64:

@@ -437,13 +437,12 @@ export const dashboard: TraceBuilder = {
   async build(view) {
     // Tabs and limits are of all hosts, whichever is chosen.
     const all = { ...view, ...view.whole };
-    const place = () => h("div.place");
-    const [overview, steps, timeline] = [place(), place(), place()];
+    const [overview, steps, timeline] = [h("div.place"), h("div.place"), h("div.place.timeline")];
     const limits = limitsOf(all);
     const tabs = new Tabs(all, limits);
     tabs.bar.append(new Chip(view).element);
-    const top = h("div.tfp-dash-top", overview, steps);
-    const rest = h("div.tfp-rest", timeline, tabs.bar, ...tabs.panels);
+    const top = h("div.tfp-dash-top", overview, steps, timeline);
+    const rest = h("div.tfp-rest", tabs.bar, ...tabs.panels);
     const body = h("div.tfp-body", ...limitLine(view, limits, tabs), top, rest);
     const opening = view.options.compact === true ? openingOf(view, body, rest) : null;
     if (hasHosts(view.data.meta)) body.prepend(...hostParts(view, body));
