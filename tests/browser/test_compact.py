@@ -54,6 +54,6 @@ def test_it_shows_step_time_steps_and_the_first_card_until_a_button_opens_all_vi
 
 
 def test_evidence_opens_the_views_that_show_it(page: Page) -> None:
-    page.get_by_role("button", name="Show evidence").click()
+    page.get_by_role("button", name="Show", exact=True).click()
     timeline(page).locator("canvas").first.wait_for()
-    expect(page.get_by_role("button", name="Show evidence").first).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="Show", exact=True).first).to_have_attribute("aria-pressed", "true")

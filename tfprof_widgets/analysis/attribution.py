@@ -94,39 +94,34 @@ def attribution_table(facts: Facts, claimed: Claimed) -> pd.DataFrame:
 _MOST_ROWS, _MOST_STEPS = 4_000, 64
 """That are drawn."""
 _N_THIN, _N_BINS = 1_000, 250
-"""Of a step: what is shorter than such a part is drawn as a sum of such a part."""
+"""What is shorter than such a part of a step is drawn as a sum of such a part."""
 
 
 def drawn_rows(facts: Facts, claimed: Claimed, typical: Sequence[int]) -> pd.DataFrame:
-    """What of `attribution` a drawing of a step shows, of as many steps as that is little for, the typical ones first: short
-    stretches as sums by category and advice, so that each adds up as before."""
+    """What of `attribution` is drawn of a step, of as many steps as that is little for, the typical ones first; short stretches
+    are sums by category and advice, so that each adds up as before."""
     rows, frame = claimed.rows, facts.steps.frame
     start_ps, length_ps = (frame[name].to_numpy(np.int64) for name in ("start_ps", "duration_ps"))
     far = np.abs(np.arange(len(frame)) - (typical[0] if typical else 0))
     far[list(typical)] = -1
-    nearest = np.argsort(far, kind="stable")[:_MOST_STEPS]
-    own = np.flatnonzero(np.isin(rows.step, nearest))
-    step, lasts = rows.step[own], (rows.end_ps - rows.start_ps)[own]
+    steps = np.argsort(far, kind="stable")[:_MOST_STEPS]
+    own = np.flatnonzero(np.isin(rows.step, steps))
+    step, lasts_ps = rows.step[own], (rows.end_ps - rows.start_ps)[own]
     part = (rows.start_ps[own] - start_ps[step]) * _N_BINS // np.maximum(length_ps[step], 1)
-    keys = [step, rows.category[own], claimed.advice[own], np.where(lasts * _N_THIN < length_ps[step], part, own + _N_BINS)]
-    order = np.lexsort((-lasts, *keys[::-1]))
-    is_first = np.append(True, np.any([np.diff(key[order]) != 0 for key in keys], axis=0))[: len(own)]
-    first = np.flatnonzero(is_first)
-    n = np.diff(np.append(first, len(own)))
-    ordered = own[order]
-    sums = {
-        "start_ps": np.minimum.reduceat(rows.start_ps[ordered], first) if len(first) else rows.start_ps[:0],
-        "end_ps": np.maximum.reduceat(rows.end_ps[ordered], first) if len(first) else rows.end_ps[:0],
-        "time_ps": np.add.reduceat(rows.time_ps[ordered], first) if len(first) else rows.time_ps[:0],
-    }
-    drawn = ordered[first]
-    names = {name: np.where(n > 1, -1, getattr(rows, name)[drawn]) for name in ("event", "op")}
-    per_step = np.bincount(rows.step[drawn], minlength=len(frame))[nearest]
-    shown = nearest[: max(len(typical), int(np.searchsorted(np.cumsum(per_step), _MOST_ROWS, side="right")))]
-    chosen = np.isin(rows.step[drawn], shown)
-    columns = {one.name: getattr(rows, one.name)[drawn] for one in fields(rows)} | sums | names
-    some = Attribution(**{name: column[chosen] for name, column in columns.items()})
-    return attribution_table(facts, Claimed(some, claimed.advice[drawn][chosen]))
+    is_thin = lasts_ps * _N_THIN < length_ps[step]
+    found = pd.DataFrame({"step": step, "category": rows.category[own], "advice": claimed.advice[own], "row": own})
+    found = found.assign(part=np.where(is_thin, part, own + _N_BINS), start_ps=rows.start_ps[own])
+    found = found.assign(end_ps=rows.end_ps[own], time_ps=rows.time_ps[own])
+    sums = found.groupby(["step", "category", "advice", "part"], as_index=False).agg(
+        row=("row", "first"), n=("row", "size"), start_ps=("start_ps", "min"), end_ps=("end_ps", "max"), time_ps=("time_ps", "sum")
+    )
+    n_rows = np.bincount(sums["step"], minlength=len(frame))[steps].cumsum()
+    sums = sums[sums["step"].isin(steps[: max(len(typical), int((n_rows <= _MOST_ROWS).sum()))])]
+    first, is_sum = sums["row"].to_numpy(), sums["n"].to_numpy() > 1
+    columns = {one.name: getattr(rows, one.name)[first] for one in fields(rows)}
+    columns |= {name: sums[name].to_numpy() for name in ("start_ps", "end_ps", "time_ps")}
+    columns |= {name: np.where(is_sum, -1, columns[name]) for name in ("event", "op")}
+    return attribution_table(facts, Claimed(Attribution(**columns), claimed.advice[first]))
 
 
 def phase_of(rows: Attribution, layers: Layers) -> Int64:

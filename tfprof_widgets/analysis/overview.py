@@ -303,12 +303,13 @@ class _KindOfSteps(NamedTuple):
     n: int
     median_ms: float
     nearest: int
-    """Which of all steps is nearest to that."""
+    """Which of all steps is nearest to that, in the middle where several are."""
 
     @classmethod
     def of(cls, time_ms: Float64, rows: Int64) -> _KindOfSteps:
         median_ms = float(np.median(time_ms[rows]))
-        return cls(len(rows), median_ms, int(rows[np.abs(time_ms[rows] - median_ms).argmin()]))
+        order = np.lexsort((np.abs(rows - rows.mean()), np.abs(time_ms[rows] - median_ms)))
+        return cls(len(rows), median_ms, int(rows[order[0]]))
 
 
 def _kinds(time_ms: Float64) -> list[_KindOfSteps]:

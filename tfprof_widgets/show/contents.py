@@ -91,8 +91,8 @@ def _late_sections(results: Analysis, names: Names) -> Iterator[Section]:
 
     source = cache(lambda: source_meta(results.source_lines))
     yield late("advice", lambda: advice_list(results.advice))
-    yield late("attribution", lambda: _attribution(results))
     yield late("advice_notices", lambda: list(results.advice_notices))
+    yield late("attribution", lambda: _attribution(results))
     yield late("batch_room", lambda: [*batch_words(results, results.advice)])
     yield late("source_lines", lambda: source()["source_lines"])
     yield late("source_samples", lambda: source()["source_samples"])

@@ -224,13 +224,13 @@ export function wonWords({ gain_ratio, evidence, share_of = "step" }: AdviceMeta
 
 /** A statement and what stands in its place, line by line: lines of both are the same. */
 export function diffLines(before: string, code: string): { readonly sign: "+" | "-" | " "; readonly text: string }[] {
-  const [old, now] = [before, code].map((text) => text.split("\n").filter((line) => line !== ""));
-  if (before === "") return now.map((text) => ({ sign: " ", text }));
+  const [old, now] = [before === "" ? [] : before.split("\n"), code.split("\n")];
   const same = new Set(old.filter((line) => now.includes(line)));
   const removed = old.filter((line) => !same.has(line)).map((text) => ({ sign: "-" as const, text }));
-  const at = now.findIndex((line) => !same.has(line) && !line.startsWith("#"));
-  const added = now.map((text) => ({ sign: same.has(text) || text.startsWith("#") ? (" " as const) : ("+" as const), text }));
-  return [...added.slice(0, Math.max(0, at)), ...removed, ...added.slice(Math.max(0, at))];
+  const at = Math.max(0, now.findIndex((line) => !same.has(line) && !line.startsWith("#")));
+  const isNew = (text: string) => old.length > 0 && !same.has(text) && !text.startsWith("#");
+  const added = now.map((text) => ({ sign: isNew(text) ? ("+" as const) : (" " as const), text }));
+  return [...added.slice(0, at), ...removed, ...added.slice(at)];
 }
 
 const UNITS: readonly [suffix: string, words: (value: number) => string][] = [
@@ -256,7 +256,7 @@ export function evidenceFacts(evidence: AdviceMeta["evidence"]): { name: string;
   return [...facts].map(([name, value]) => ({ name, value }));
 }
 
-/** "3 spans of step 12", "the longest 200 of 1,234 spans of step 12": what "Show evidence" marks. */
+/** "3 spans of step 12", "the longest 200 of 1,234 spans of step 12": what "Show" marks. */
 export function markedWords({ stretches_ns, n_stretches, step }: AdviceMeta): string {
   const n = stretches_ns.length / 2;
   const most = n < n_stretches ? `the longest ${formatCount(n)} of ` : "";

@@ -273,7 +273,8 @@ function categoryOf({ whole }: TraceView, card: number): string {
 function codeOf({ fix }: AdviceMeta): HTMLElement {
   const lines = diffLines(fix.replaces ?? "", fix.code);
   const about = { tabindex: 0, role: "group", "aria-label": fix.replaces ? "The change" : "The code" };
-  return h("pre", about, ...lines.map(({ sign, text }) => h(sign === "+" ? "ins" : sign === "-" ? "del" : "span", `${text}\n`)));
+  const tags = { "+": "ins", "-": "del", " ": "span" } as const;
+  return h("pre", about, ...lines.map(({ sign, text }, i) => h(tags[sign], i < lines.length - 1 ? `${text}\n` : text)));
 }
 
 /** Lists that may come after the first paint: finding them takes longer than everything else that the overview shows. */
