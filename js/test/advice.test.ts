@@ -134,7 +134,13 @@ describe("cards of the overview panel", () => {
     const [wide, others] = root.querySelectorAll<HTMLElement>(".tfp-advice ul");
     expect([wide.children.length, others.children.length, others.hidden]).toEqual([3, 2, true]);
     expect(wide.style.getPropertyValue("--cards")).toBe("minmax(0, 1.00fr) minmax(0, 0.55fr) minmax(0, 0.55fr)");
-    expect(cards().map((card) => card.querySelector("h3 i")?.textContent)).toEqual(["1", "2", "3", undefined, undefined]);
+    expect(cards().map((card) => card.querySelector("h3 i")?.textContent)).toEqual([
+      "1",
+      "2",
+      "3",
+      undefined,
+      undefined,
+    ]);
     press("2 more");
     expect(others.hidden).toBe(false);
     press("2 more");
@@ -228,7 +234,10 @@ describe("cards of the overview panel", () => {
     const chosen = { time_range: [1000, 2000], selection: ["model/d"], step: 3 };
     const { root, pressed } = await show(advice, {}, chosen);
     expect(pressed()).toEqual(["false", "false", "false", "true"]);
-    expect([...root.querySelectorAll<HTMLElement>(".tfp-advice ul")].map((list) => list.hidden)).toEqual([false, false]);
+    expect([...root.querySelectorAll<HTMLElement>(".tfp-advice ul")].map((list) => list.hidden)).toEqual([
+      false,
+      false,
+    ]);
   });
 
   it("are not pressed any more when another view selects something else", async () => {
@@ -307,7 +316,6 @@ describe("cards of the overview panel", () => {
     evidence(0).click();
     expect(page.link.state.selection).toEqual([EVIL]);
   });
-
 });
 
 describe("advice that comes after the first paint", () => {

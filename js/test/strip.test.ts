@@ -91,14 +91,16 @@ describe("the strip", () => {
     expect(words(root)).toMatch(/^One typical step: step 4, .* ms; Input .* ms; .*; card 1 is about 4\.00 ms of it$/);
     expect(root.querySelector(".tfp-strip .number")?.textContent).toBe("① 4.00 ms");
     expect(root.querySelector(".tfp-verdict .place")?.textContent).toBe(
-      "① Do it: 4.00 ms of step 4, most of it in net/sort · line train.py:7 · layer net",
+      "① Do it: 4.00 ms of step 4, most of it in sort · line train.py:7 · layer net",
     );
   });
 
   it("goes to a step that is chosen, and back", async () => {
     const { root, page } = await show([], []);
     const titles = () =>
-      [...root.querySelectorAll<HTMLElement>(".tfp-strip")].filter(({ hidden }) => !hidden).map((one) => one.textContent);
+      [...root.querySelectorAll<HTMLElement>(".tfp-strip")]
+        .filter(({ hidden }) => !hidden)
+        .map((one) => one.textContent);
     expect(titles()[0]).toMatch(/^One typical step/);
     page.link.set("step", 7);
     await new Promise((done) => setTimeout(done, 50));

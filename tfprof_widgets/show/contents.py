@@ -240,6 +240,8 @@ def _held(snapshots: Snapshots) -> Interval:
 N_STEPS = 8
 KEPT_STEPS = 3
 """Around the typical step, of which a page has every event."""
+_FEW_STEPS = 9
+"""A capture of fewer typical steps is shown whole."""
 _MARGIN = 0.05
 _MIN_SPAN_PS = 1000.0
 N_BINS = 512
@@ -258,10 +260,10 @@ def bounds_of(facts: Facts, duration_ps: int) -> Span:
 
 
 def first_view(results: Analysis, bounds: Span) -> Span:
-    """The typical step; the whole capture where it is little more or has none; one session where they are far apart."""
+    """The typical step; the whole capture where it is few steps or has none; one session where they are far apart."""
     one = _span_of(results, 1)
     if one is not None:
-        is_most = bounds[1] - bounds[0] < 3 * (one[1] - one[0])
+        is_most = bounds[1] - bounds[0] < _FEW_STEPS * (one[1] - one[0])
         return bounds if is_most else _fitted(one, bounds)
     sessions = results.trace.sessions
     if len(sessions) > 1 and _captured_ps(sessions, bounds) < (bounds[1] - bounds[0]) / _SPARSE:

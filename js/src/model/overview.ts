@@ -227,7 +227,10 @@ export function diffLines(before: string, code: string): { readonly sign: "+" | 
   const [old, now] = [before === "" ? [] : before.split("\n"), code.split("\n")];
   const same = new Set(old.filter((line) => now.includes(line)));
   const removed = old.filter((line) => !same.has(line)).map((text) => ({ sign: "-" as const, text }));
-  const at = Math.max(0, now.findIndex((line) => !same.has(line) && !line.startsWith("#")));
+  const at = Math.max(
+    0,
+    now.findIndex((line) => !same.has(line) && !line.startsWith("#")),
+  );
   const isNew = (text: string) => old.length > 0 && !same.has(text) && !text.startsWith("#");
   const added = now.map((text) => ({ sign: isNew(text) ? ("+" as const) : (" " as const), text }));
   return [...added.slice(0, at), ...removed, ...added.slice(at)];

@@ -1,9 +1,9 @@
 /** How long a step takes, what limits it, one step to scale, and what to change. */
 
-import { numbers } from "../../data/columns";
 import { type AdviceMeta, CATEGORY_LABELS, type OverviewMeta } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
 import { reasonOf, within } from "../../data/widget";
+import { leafOf } from "../../model/names";
 import {
   compilingStep,
   decimalsOf,
@@ -61,21 +61,16 @@ class AdviceCards {
     const elements = this.#cards.map(({ element }) => element);
     const most = advice[0]?.gain_ratio || 1;
     // Nobody reads a column of a few letters.
-    const columns = advice.slice(0, n).map(({ gain_ratio }) => `minmax(0, ${Math.max(0.55, gain_ratio / most).toFixed(2)}fr)`);
+    const columns = advice
+      .slice(0, n)
+      .map(({ gain_ratio }) => `minmax(0, ${Math.max(0.55, gain_ratio / most).toFixed(2)}fr)`);
     const style = { "--cards": columns.join(" ") };
-    if (n > 0) this.element.append(h("ul.tfp-wide", { "aria-label": "What to change", style }, ...elements.slice(0, n)));
+    if (n > 0)
+      this.element.append(h("ul.tfp-wide", { "aria-label": "What to change", style }, ...elements.slice(0, n)));
     if (elements.length > n) this.element.append(...this.#others(elements.slice(n), n));
     const mark = () => this.#mark();
     for (const field of ["selection", "time_range", "step"] as const) view.whole.link.on(field, mark, view.signal);
     this.#mark();
-    this.#keepHeight();
-  }
-
-  /** In a notebook cards come after the page is laid out: they take no more room than is kept until the reader turns to them. */
-  #keepHeight(): void {
-    this.element.classList.toggle("late", !this.view.data.isOffline);
-    const grow = () => this.element.classList.remove("late");
-    on(this.element, this.view.signal, { pointerdown: grow, focusin: grow });
   }
 
   #others(elements: readonly HTMLElement[], nBefore: number): HTMLElement[] {
@@ -85,7 +80,7 @@ class AdviceCards {
       list.hidden = !isAll;
       setAria(rest, "expanded", isAll);
     };
-    const rest = button(words, () => show(list.hidden), this.view.signal, { class: "link" });
+    const rest = button(words, () => show(list.hidden !== false), this.view.signal, { class: "link" });
     show(nBefore === 0 || this.#shown() >= nBefore); // with another host they are made anew: the chosen one stays in sight
     return [rest, list];
   }
@@ -94,7 +89,7 @@ class AdviceCards {
     const { signal } = this.view;
     const isNumbered = index < this.#nNumbered;
     const gain = this.#gain(one, `${id}-gain`);
-    const flip = () => this.#open(title?.getAttribute("aria-expanded") === "true" ? -1 : index);
+    const flip = () => this.#open(body.hidden ? index : -1);
     const about = { class: "title bare", "aria-controls": id, "aria-describedby": gain.id };
     const words = one.headline || one.title;
     const title = isNumbered ? null : button("", flip, signal, about, h("span", words));
@@ -106,7 +101,7 @@ class AdviceCards {
     const copy = copyButton("Copy", () => code, signal);
     copy.title = "Copy the code";
     const facts = factsOf(one);
-    const body = h(
+    const body: HTMLElement = h(
       "div.body",
       { id, role: "group", "aria-label": "Why, and what to write", hidden: !isNumbered },
       one.headline && h("p", one.title),
@@ -122,9 +117,9 @@ class AdviceCards {
         title.focus();
         return true;
       });
-    const about_ = { class: `tfp-card ${one.severity}${isNumbered ? " numbered" : ""}`, "data-rule": one.rule };
+    const look = { class: `tfp-card ${one.severity}${isNumbered ? " numbered" : ""}`, "data-rule": one.rule };
     const style = { "--card": `var(--c-${isNumbered ? categoryOf(this.view, index) : "other"})` };
-    return { element: h("li", { ...about_, style }, head, gain, body), title, body, evidence, facts };
+    return { element: h("li", { ...look, style }, head, gain, body), title, body, evidence, facts };
   }
 
   #gain(one: AdviceMeta, id: string): HTMLElement {
@@ -285,6 +280,10 @@ class WhatNext {
   readonly element = h("section.tfp-top", { "aria-label": "What to change" });
 
   constructor(readonly view: TraceView) {
+    // In a notebook cards come after the page is laid out: they take the room that is kept until the reader turns to them.
+    this.element.classList.toggle("late", !view.data.isOffline);
+    const grow = () => this.element.classList.remove("late");
+    on(this.element, view.signal, { pointerdown: grow, focusin: grow });
     if (this.#isHere) this.#show();
     else this.#wait();
   }
@@ -356,9 +355,15 @@ function placeOf({ whole: { data }, signal }: TraceView): HTMLElement {
     const rows = attribution.filter((row) => row.advice === 0 && row.step === step);
     if (nNumbered(advice) === 0 || rows.length === 0) return;
     const whole = rows.reduce((sum, { time_ms }) => sum + time_ms, 0);
-    const parts = ([["op", ""], ["line", "line "], ["layer", "layer "]] as const).flatMap(([field, label]) => {
+    const parts = (
+      [
+        ["op", ""],
+        ["line", "line "],
+        ["layer", "layer "],
+      ] as const
+    ).flatMap(([field, label]) => {
       const [name, ms] = mostOf(rows, (row) => row[field]);
-      return name && ms > whole / 2 ? [label, h("code", name), " · "] : [];
+      return name && ms > whole / 2 ? [label, h("code", { title: name }, leafOf(name)), " · "] : [];
     });
     const head = `${numeral(0)} ${advice[0].headline || advice[0].title}: ${formatMs(whole)} of ${stepWords(step_names, step)}`;
     line.replaceChildren(h("b", head), ...(parts.length > 0 ? [", most of it in ", ...parts.slice(0, -1)] : []));
@@ -459,9 +464,7 @@ function breakdown(view: TraceView): HTMLElement {
   const parts = overview.breakdown.filter(({ category, ms }) => ms > 0 || isCompiling(category));
   for (const { category, ms, ratio } of parts) {
     const values =
-      ms === 0
-        ? [`in ${stepWords(data.meta.step_names, compiling)}`]
-        : [formatPart(ms, decimals), formatShare(ratio)];
+      ms === 0 ? [`in ${stepWords(data.meta.step_names, compiling)}`] : [formatPart(ms, decimals), formatShare(ratio)];
     const emphasis = ms === 0 ? " q" : category === emphasized ? " top" : "";
     const title = `${CATEGORY_LABELS[category] ?? category}: ${formatMs(ms)} a step, ${formatPercent(ratio)}`;
     const name = h("span", categorySwatch(category), CATEGORY_LABELS[category] ?? category);

@@ -31,6 +31,11 @@ const [LABEL_PX, NARROW_LABEL_PX, NARROW_PX] = [104, 78, 700];
 const [LEAST_PX, PAD_PX] = [0.7, 4];
 const COPIES = ["copy_to_device", "device_to_device", "output"];
 
+/** The last part of a name that says something: what sends a tensor is called "_3". */
+const shortName = ({ op, event }: AttributionRow) => {
+  const [name, leaf] = [op || event, leafOf(op || event)];
+  return leaf.startsWith("_") ? name.split("/").slice(-2).join("/") : leaf;
+};
 const labelOf = (category: string) => CATEGORY_LABELS[category] ?? category;
 /** What a card and its bracket are called. */
 export const numeral = (card: number) => "①②③"[card];
@@ -105,7 +110,9 @@ class Strip {
   #words(about: string, pieces: readonly Piece[], brackets: readonly Bracket[]): string {
     const sums = new Map<string, number>();
     for (const { category, t0, t1 } of pieces) sums.set(category, (sums.get(category) ?? 0) + t1 - t0);
-    const parts = [...sums].sort((a, b) => b[1] - a[1]).map(([name, ps]) => `${labelOf(name)} ${formatMs(ps / PS_PER_MS)}`);
+    const parts = [...sums]
+      .sort((a, b) => b[1] - a[1])
+      .map(([name, ps]) => `${labelOf(name)} ${formatMs(ps / PS_PER_MS)}`);
     const cards = brackets.map(({ card, ms }) => `card ${card + 1} is about ${formatMs(ms)} of it`);
     return [`${this.title}: ${about}`, ...parts, ...cards].join("; ");
   }
@@ -134,8 +141,15 @@ class Strip {
       const lane = piece.category === this.#computes ? 0 : 1;
       const ms = formatMs((piece.t1 - piece.t0) / PS_PER_MS);
       const share = formatPercent((piece.t1 - piece.t0) / (this.#span.t1 - this.#span.t0));
-      found.push(...this.#bar(lane, piece, piece.category, [`${labelOf(piece.category)} ${ms}`, labelOf(piece.category)]));
-      this.#hits.push({ lane, span: piece, tip: { title: `${labelOf(piece.category)} ${ms}`, lines: [`${share} of the step`] }, ops: [] });
+      found.push(
+        ...this.#bar(lane, piece, piece.category, [`${labelOf(piece.category)} ${ms}`, labelOf(piece.category)]),
+      );
+      this.#hits.push({
+        lane,
+        span: piece,
+        tip: { title: `${labelOf(piece.category)} ${ms}`, lines: [`${share} of the step`] },
+        ops: [],
+      });
     }
     return found;
   }
@@ -145,7 +159,7 @@ class Strip {
     const lane = laneOf(rows, least);
     const found: SVGElement[] = lane.length > 0 ? [svg("text", { x: 0, y: TOPS[2] + 13 }, "op and line")] : [];
     for (const row of lane) {
-      const [name, ms] = [leafOf(row.op || row.event), formatMs(row.time_ms)];
+      const [name, ms] = [shortName(row), formatMs(row.time_ms)];
       const texts = [...(row.line ? [`${name} ${ms}, ${row.line}`] : []), `${name} ${ms}`, name];
       found.push(...this.#bar(2, spanOfRow(row), row.category, texts));
       this.#hits.push({ lane: 2, span: spanOfRow(row), tip: this.#tipOf(row), ops: row.op ? [row.op] : [] });
@@ -169,7 +183,7 @@ class Strip {
     const color = `var(--c-${category})`;
     const fill = width < 3 ? color : `color-mix(in srgb, ${color} 42%, var(--bg))`;
     const at = { x: x0, y: TOPS[lane], width, height: LANE_PX };
-    const bars = [svg("rect.bar", { ...at, style: { fill, stroke: width < 3 ? "none" : color } })];
+    const bars = [svg("rect", { ...at, style: { fill, stroke: width < 3 ? "none" : color } })];
     if (COPIES.includes(category)) bars.push(svg("rect", { ...at, fill: `url(#${this.#hatch})` }));
     const widthOf = textWidth(this.#head);
     const text = texts.find((one) => widthOf(one) <= width - 2 * PAD_PX);
@@ -185,13 +199,17 @@ class Strip {
     for (const { card, ms, category, spans } of brackets) {
       const [widest] = [...spans].sort((a, b) => b.t1 - b.t0 - (a.t1 - a.t0));
       labels.push({ x: (this.#x(widest.t0) + this.#x(widest.t1)) / 2, text: `${numeral(card)} ${formatMs(ms)}` });
-      const card_ = this.view.whole.data.meta.advice?.[card];
-      const tip = { title: `${numeral(card)} ${card_?.headline || card_?.title}`, lines: [`${formatMs(ms)} of this step`] };
+      const about = this.view.whole.data.meta.advice?.[card];
+      const tip = {
+        title: `${numeral(card)} ${about?.headline || about?.title}`,
+        lines: [`${formatMs(ms)} of this step`],
+      };
       for (const span of spans) {
         const [x0, x1] = [this.#x(span.t0), Math.max(this.#x(span.t1), this.#x(span.t0) + 1)];
-        const d = x1 - x0 < 6 ? `M${x0} ${BRACKET_PX}H${x1}` : `M${x0} ${BRACKET_PX + 5}V${BRACKET_PX}H${x1}V${BRACKET_PX + 5}`;
+        const d =
+          x1 - x0 < 6 ? `M${x0} ${BRACKET_PX}H${x1}` : `M${x0} ${BRACKET_PX + 5}V${BRACKET_PX}H${x1}V${BRACKET_PX + 5}`;
         found.push(svg("path.bracket", { d, style: { stroke: `var(--c-${category})` } }));
-        this.#hits.push({ lane: -1, span, tip, ops: card_?.op_names ?? [] });
+        this.#hits.push({ lane: -1, span, tip, ops: about?.op_names ?? [] });
       }
     }
     for (const { x, text } of labels.sort((a, b) => a.x - b.x)) {
@@ -223,14 +241,19 @@ class Strip {
     if (lane < 0 && y > BRACKET_PX + 6) return undefined;
     const time = timeAt(this.#span, this.#width - this.#left, x - this.#left);
     const near = ((this.#span.t1 - this.#span.t0) / this.#width) * 2;
-    const found = this.#hits.filter((hit) => hit.lane === lane && time >= hit.span.t0 - near && time <= hit.span.t1 + near);
+    const found = this.#hits.filter(
+      (hit) => hit.lane === lane && time >= hit.span.t0 - near && time <= hit.span.t1 + near,
+    );
     return found.sort((a, b) => a.span.t1 - a.span.t0 - (b.span.t1 - b.span.t0))[0];
   }
 
   #point(event: PointerEvent): void {
     const hit = this.#hitAt(event);
     this.#place.classList.toggle("on", hit !== undefined);
-    if (hit === undefined) return this.#tip.hide();
+    if (hit === undefined) {
+      this.#tip.hide();
+      return;
+    }
     const box = this.element.getBoundingClientRect();
     this.#tip.show(event.clientX - box.left, event.clientY - box.top + 12, hit.tip);
   }
@@ -247,7 +270,7 @@ class Strip {
   }
 }
 
-/** Pieces of one category that follow each other are one; those too thin to be seen are the category's that has most of them. */
+/** Pieces as they are drawn: of those that follow each other and are too thin to be seen each category is one. */
 function merged(pieces: readonly Piece[], least: number): Piece[] {
   const found: Piece[] = [];
   let thin: Piece[] = [];
@@ -278,7 +301,11 @@ function merged(pieces: readonly Piece[], least: number): Piece[] {
 /** The typical step, and where steps are of two kinds one of the longer ones; a step that is chosen in place of them. */
 export function strips(view: TraceView): HTMLElement {
   const { link, data } = view.whole;
-  const drawn = [new Strip(view, "One typical step"), new Strip(view, "A slow one"), new Strip(view, "The chosen step")];
+  const drawn = [
+    new Strip(view, "One typical step"),
+    new Strip(view, "A slow one"),
+    new Strip(view, "The chosen step"),
+  ];
   const box = h("section.tfp-strips", { "aria-label": "A step, to scale" }, ...drawn.map(({ element }) => element));
   const draw = () => {
     const host = (data.meta.hosts ?? []).indexOf(link.host);
