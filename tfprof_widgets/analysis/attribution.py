@@ -91,9 +91,9 @@ def attribution_table(facts: Facts, claimed: Claimed) -> pd.DataFrame:
     )
 
 
-_MOST_ROWS, _MOST_STEPS = 4_000, 64
+_MOST_ROWS, _MOST_STEPS = 600, 64
 """That are drawn."""
-_N_THIN, _N_BINS = 1_000, 250
+_N_THIN, _N_BINS = 500, 125
 """What is shorter than such a part of a step is drawn as a sum of such a part."""
 
 

@@ -110,12 +110,16 @@ def _late_sections(results: Analysis, names: Names) -> Iterator[Section]:
     yield late("hlo_graphs", lambda: hlo_graph_list(results))
 
 
+_DECIMALS = 5
+"""Of ms that are drawn."""
+
+
 def _attribution(results: Analysis) -> list[dict[str, Any]]:
     """What has the time of typical steps; nothing where that is not known."""
-    if not results.has_events:
+    if not results.has_events or not len(results.steps):
         return []
     rows = drawn_rows(results, results.claimed, results.overview.typical_steps)
-    return records(rows[ATTRIBUTION.in_browser()].round(6))
+    return records(rows[ATTRIBUTION.in_browser()].round(_DECIMALS))
 
 
 def _list_sections(results: Analysis, names: Names) -> Iterator[Section]:
@@ -238,6 +242,7 @@ def _held(snapshots: Snapshots) -> Interval:
 
 
 N_STEPS = 8
+"""Around it, of which the first parts have most of the events."""
 KEPT_STEPS = 3
 """Around the typical step, of which a page has every event."""
 _FEW_STEPS = 9
@@ -259,12 +264,13 @@ def bounds_of(facts: Facts, duration_ps: int) -> Span:
     return 0.0, float(max(1_000_000, duration_ps, end))
 
 
-def first_view(results: Analysis, bounds: Span) -> Span:
-    """The typical step; the whole capture where it is few steps or has none; one session where they are far apart."""
-    one = _span_of(results, 1)
-    if one is not None:
-        is_most = bounds[1] - bounds[0] < _FEW_STEPS * (one[1] - one[0])
-        return bounds if is_most else _fitted(one, bounds)
+def first_view(results: Analysis, bounds: Span, n_steps: int = 1) -> Span:
+    """The typical step, with more around it where asked for; the whole capture where it is few steps or has none; one session
+    where they are far apart."""
+    few = _span_of(results, n_steps)
+    if few is not None:
+        is_most = bounds[1] - bounds[0] < max(3, _FEW_STEPS / n_steps) * (few[1] - few[0])
+        return bounds if is_most else _fitted(few, bounds)
     sessions = results.trace.sessions
     if len(sessions) > 1 and _captured_ps(sessions, bounds) < (bounds[1] - bounds[0]) / _SPARSE:
         return _fitted((float(sessions[0].start_ps), float(sessions[0].stop_ps)), bounds)

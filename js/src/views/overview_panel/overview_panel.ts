@@ -351,6 +351,7 @@ function placeOf({ whole: { data }, signal }: TraceView): HTMLElement {
   const line = h("small.place", "\u00a0");
   const say = () => {
     const { advice = [], attribution = [], step_names } = data.meta;
+    line.hidden = data.isOffline && nNumbered(advice) === 0;
     const step = data.meta.overview.typical_steps?.[0] ?? -1;
     const rows = attribution.filter((row) => row.advice === 0 && row.step === step);
     if (nNumbered(advice) === 0 || rows.length === 0) return;

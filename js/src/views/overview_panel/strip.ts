@@ -16,7 +16,7 @@ import {
   spanOfRow,
   typicalStep,
 } from "../../model/strip";
-import { formatMs, formatNumber, formatPercent } from "../../model/text";
+import { formatMs, formatPercent } from "../../model/text";
 import { h, inFrame, on, svg, textWidth, watchSize } from "../../ui/dom";
 import { type Tip, TipBox } from "../../ui/plot";
 import { chooseRange, type TraceView } from "../../ui/view";
@@ -32,10 +32,8 @@ const [LEAST_PX, PAD_PX] = [0.7, 4];
 const COPIES = ["copy_to_device", "device_to_device", "output"];
 
 /** The last part of a name that says something: what sends a tensor is called "_3". */
-const shortName = ({ op, event }: AttributionRow) => {
-  const [name, leaf] = [op || event, leafOf(op || event)];
-  return leaf.startsWith("_") ? name.split("/").slice(-2).join("/") : leaf;
-};
+const shortName = ({ op, event }: AttributionRow) =>
+  leafOf(op).startsWith("_") ? op.split("/").slice(-2).join("/") : leafOf(op) || event;
 const labelOf = (category: string) => CATEGORY_LABELS[category] ?? category;
 /** What a card and its bracket are called. */
 export const numeral = (card: number) => "①②③"[card];
@@ -227,7 +225,7 @@ class Strip {
     const unit = ms < 1 ? [1000, "µs"] : ([1, "ms"] as const);
     const texts = ticks.map((tick, i) => {
       const x = this.#x(this.#span.t0 + tick * PS_PER_MS);
-      const text = `${formatNumber(tick * Number(unit[0]), 6).replace(/\.0+$/, "")}${i === 1 ? ` ${unit[1]}` : ""}`;
+      const text = `${Number((tick * Number(unit[0])).toPrecision(6))}${i === 1 ? ` ${unit[1]}` : ""}`;
       const anchor = i === 0 ? "start" : this.#width - x < 30 ? "end" : "middle";
       return svg("text", { x, y: AXIS_PX + 15, "text-anchor": anchor }, text);
     });
