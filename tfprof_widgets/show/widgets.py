@@ -564,7 +564,7 @@ class Dashboard(View):
 
 
 class Compact(Dashboard):
-    """The overview and the steps, until a button opens the dashboard: `Profile.dashboard(compact=True)` gives it."""
+    """The overview, until a button opens the dashboard: `Profile.dashboard(compact=True)` gives it."""
 
     entry = "dashboard"
 

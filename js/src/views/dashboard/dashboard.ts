@@ -436,7 +436,7 @@ function hostParts(view: TraceView, body: HTMLElement): HTMLElement[] {
   return [bar.element, opened.say];
 }
 
-/** What the compact form leaves away until it is asked for: all below the steps, and all cards but the first. */
+/** What the compact form leaves away until it is asked for: all below the overview, and all cards but the first. */
 function openingOf(view: TraceView, body: HTMLElement, rest: HTMLElement) {
   let resolve = () => {};
   const opened = new Promise<void>((done) => {
@@ -488,11 +488,11 @@ export const dashboard: TraceBuilder = {
     tabs.choose(view.options.tab);
     if (!view.options.tab) void tabs.followAdvice();
     if (opening) {
-      await Promise.all([renderChild(view, "overview_panel", overview), renderChild(view, "step_chart", steps)]);
+      await renderChild(view, "overview_panel", overview);
       await opening.opened;
       if (view.signal.aborted) return;
       tabs.start();
-      await renderChild(view, "timeline", timeline);
+      await Promise.all([renderChild(view, "step_chart", steps), renderChild(view, "timeline", timeline)]);
       return;
     }
     const first = [renderChild(view, "overview_panel", overview), renderChild(view, "timeline", timeline)];
