@@ -247,7 +247,9 @@ def _of_steps(texts: Texts, scope: str) -> Iterator[Figure]:
     for place, text in texts.items():
         for match in re.finditer(rf"{NUMBER} of ({NUMBER}) ms a step", text):
             yield figure(("step", "", "", "time"), STEADY, f"{match[1]} ms", place)
-        for match in re.finditer(rf"[Ss]tep .*\b(mean|median) ({TIME})|^(mean|median) ({TIME})|ms · (mean) ({TIME})", text):
+        for match in re.finditer(
+            rf"[Ss]tep .*\b(mean|median) ({TIME})|^(mean|median) ({TIME})|ms · (mean) ({TIME})", text
+        ):
             name, time = [one for one in match.groups() if one]
             yield figure(("step", "", "", "median" if name == "median" else "time"), STEADY, time, place)
         for pattern, category in _SENTENCES:
@@ -328,10 +330,13 @@ def _cards(texts: Texts) -> Iterator[Figure]:
     drawn = {
         place.partition("@")[0]: (match[1], text)
         for place, text in texts.items()
-        if (match := re.match(r".*step: ((?:epoch \d+, )?step \S+|\S+ \d+), ", text)) and place.endswith("svg.@aria-label")
+        if (match := re.match(r".*step: ((?:epoch \d+, )?step \S+|\S+ \d+), ", text))
+        and place.endswith("svg.@aria-label")
     }
     for place, text in texts.items():
-        if match := re.match(rf"([{_NUMERALS}]) .*: ({TIME}) of (.*), most of it|([{_NUMERALS}]) .*: ({TIME}) of (.*)$", text):
+        if match := re.match(
+            rf"([{_NUMERALS}]) .*: ({TIME}) of (.*), most of it|([{_NUMERALS}]) .*: ({TIME}) of (.*)$", text
+        ):
             numeral, time, step = [one for one in match.groups() if one]
             yield figure(("card", str(_NUMERALS.index(numeral) + 1), "", "time"), step, time, place)
         for start, (step, _) in drawn.items():

@@ -67,9 +67,7 @@ def page_of(tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch) -
     ("n_cards", "width_px"),
     [(5, 900), *(pytest.param(*one, marks=pytest.mark.nightly) for one in ((1, 900), (3, 900), (3, 1600)))],
 )
-def test_three_cards_have_all_of_their_code(
-    page_of: Callable[..., Any], n_cards: int, width_px: int
-) -> None:
+def test_three_cards_have_all_of_their_code(page_of: Callable[..., Any], n_cards: int, width_px: int) -> None:
     shown = page_of(n_cards, width_px)
     assert len(shown["titles"]) == min(3, n_cards)
     n = min(3, n_cards)

@@ -42,7 +42,7 @@ def test_it_shows_step_time_a_step_and_the_first_card_until_a_button_opens_all_v
     height = body.evaluate("body => body.offsetHeight")
     picture(page, f"compact-{page.viewport_size['width']}")
     assert height < 480
-    expect(page.locator(".tfp-fig").first).to_contain_text("ms a step")
+    expect(page.locator(".tfp-figs .tfp-fig").first).to_contain_text("ms a step")
     expect(page.locator(".tfp-card:visible")).to_have_count(1)
     expect(page.get_by_role("tab")).to_have_count(0)
     assert timeline(page).count() == 0

@@ -113,7 +113,11 @@ def drawn_rows(facts: Facts, claimed: Claimed, typical: Sequence[int]) -> pd.Dat
     found = found.assign(part=np.where(is_thin, part, own + _N_BINS), start_ps=rows.start_ps[own])
     found = found.assign(end_ps=rows.end_ps[own], time_ps=rows.time_ps[own])
     sums = found.groupby(["step", "category", "advice", "part"], as_index=False).agg(
-        row=("row", "first"), n=("row", "size"), start_ps=("start_ps", "min"), end_ps=("end_ps", "max"), time_ps=("time_ps", "sum")
+        row=("row", "first"),
+        n=("row", "size"),
+        start_ps=("start_ps", "min"),
+        end_ps=("end_ps", "max"),
+        time_ps=("time_ps", "sum"),
     )
     n_rows = np.bincount(sums["step"], minlength=len(frame))[steps].cumsum()
     sums = sums[sums["step"].isin(steps[: max(len(typical), int((n_rows <= _MOST_ROWS).sum()))])]

@@ -308,7 +308,7 @@ def _captured_ps(sessions: Sequence[Session], bounds: Span) -> float:
 def typical_steps(
     is_averaged: np.ndarray, session: np.ndarray, n_steps: int = N_STEPS, *, around: int | None = None
 ) -> tuple[int, int] | None:
-    """First and last of at most so many neighbouring usual steps of one session, in the middle or around one; None without such."""
+    """First and last of at most so many neighbouring usual steps of one session, in the middle or around one; else None."""
     usual = np.flatnonzero(is_averaged)
     if not len(usual):
         return None

@@ -408,7 +408,9 @@ function goal({ data, whole, signal }: TraceView, stepMs: number): HTMLElement {
   const say = () => {
     const { advice = [] } = whole.data.meta;
     const words = nNumbered(advice) > 0 ? wonWords(advice[0], stepMs) : null;
-    if (words === null || data.of !== "") return place.replaceChildren();
+    const isShown = words !== null && data.of === "";
+    place.hidden = data.isOffline && !isShown;
+    if (!isShown) return place.replaceChildren();
     const [value, unit] = formatMs(words.ms).split(" ");
     place.replaceChildren(figureOf(`${words.bound} ${value}`, unit, `if ${numeral(0)} is fixed`, words.factor));
   };
