@@ -133,7 +133,7 @@ describe("cards of the overview panel", () => {
     const { root, cards, press } = await show(rules);
     const [wide, others] = root.querySelectorAll<HTMLElement>(".tfp-advice ul");
     expect([wide.children.length, others.children.length, others.hidden]).toEqual([3, 2, true]);
-    expect(wide.style.getPropertyValue("--cards")).toBe("minmax(0, 1.00fr) minmax(0, 0.55fr) minmax(0, 0.55fr)");
+    expect(wide.style.getPropertyValue("--cards")).toBe("minmax(0, 1.00fr) minmax(0, 0.70fr) minmax(0, 0.70fr)");
     expect(cards().map((card) => card.querySelector("h3 i")?.textContent)).toEqual([
       "1",
       "2",

@@ -63,7 +63,7 @@ class AdviceCards {
     // Nobody reads a column of a few letters.
     const columns = advice
       .slice(0, n)
-      .map(({ gain_ratio }) => `minmax(0, ${Math.max(0.55, gain_ratio / most).toFixed(2)}fr)`);
+      .map(({ gain_ratio }) => `minmax(0, ${Math.max(0.7, gain_ratio / most).toFixed(2)}fr)`);
     const style = { "--cards": columns.join(" ") };
     if (n > 0)
       this.element.append(h("ul.tfp-wide", { "aria-label": "What to change", style }, ...elements.slice(0, n)));

@@ -33,7 +33,7 @@ const COPIES = ["copy_to_device", "device_to_device", "output"];
 
 /** The last part of a name that says something: what sends a tensor is called "_3". */
 const shortName = ({ op, event }: AttributionRow) =>
-  leafOf(op).startsWith("_") ? op.split("/").slice(-2).join("/") : leafOf(op) || event;
+  (leafOf(op).startsWith("_") ? op.split("/").at(-2) : leafOf(op)) || event;
 const labelOf = (category: string) => CATEGORY_LABELS[category] ?? category;
 /** What a card and its bracket are called. */
 export const numeral = (card: number) => "①②③"[card];
@@ -203,6 +203,7 @@ class Strip {
         lines: [`${formatMs(ms)} of this step`],
       };
       for (const span of spans) {
+        if (span !== widest && this.#x(span.t1) - this.#x(span.t0) < 3) continue; // which would look like dust
         const [x0, x1] = [this.#x(span.t0), Math.max(this.#x(span.t1), this.#x(span.t0) + 1)];
         const d =
           x1 - x0 < 6 ? `M${x0} ${BRACKET_PX}H${x1}` : `M${x0} ${BRACKET_PX + 5}V${BRACKET_PX}H${x1}V${BRACKET_PX + 5}`;
