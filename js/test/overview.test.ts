@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, it } from "vitest";
 import type { OverviewMeta, TraceMeta } from "../src/data/meta";
-import { type FactGroup, overviewFacts } from "../src/model/overview";
+import { type FactGroup, headlineOf, overviewFacts } from "../src/model/overview";
 import { mount } from "../src/ui/view";
 import { overviewPanel } from "../src/views/overview_panel/overview_panel";
 import { fakePage } from "./fake_host";
@@ -103,6 +103,22 @@ describe("the header", () => {
     const words = async (peak: number) => (await show({}, { device_memory: use(peak) })).find(".tfp-quiet").textContent;
     expect(await words(20 * 2 ** 30)).toContain("20.0 of 80.0 GiB GPU memory");
     expect(await words(20 * 2 ** 20)).toContain("20.0 MiB of 80.0 GiB GPU memory");
+  });
+});
+
+describe("a headline", () => {
+  it("says shares of a step in place of ms, and what kind of limit that is apart", () => {
+    const of = (verdict: string) => Object.values(headlineOf(verdict)).join(" | ");
+    expect(
+      of("Host-bound: the GPU waits 46.3 of 59.3 ms a step for ops on the CPU (78 %), most of it in TopKV2."),
+    ).toBe("Host-bound | The GPU waits 78 % of a step for ops on the CPU, most of it in TopKV2.");
+    expect(
+      of("Compute-bound: the GPU computes in 7.96 of 13.1 ms a step (61 %); another 22 % is lost to copies."),
+    ).toBe("Compute-bound | The GPU computes in 61 % of a step; another 22 % is lost to copies.");
+    expect(of("Host-bound: in 3.0 of 9.0 ms a step of 5 batches the host waits for a GPU (33 %).")).toBe(
+      "Host-bound | In 33 % of a step of 5 batches the host waits for a GPU.",
+    );
+    expect(of("No steps found: nothing was marked.")).toBe(" | No steps found: nothing was marked.");
   });
 });
 

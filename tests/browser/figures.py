@@ -318,10 +318,21 @@ def _header(texts: Texts) -> Iterator[Figure]:
         if match := re.match("of a step the ([CG]PU)", parts.get("div.d[0]", "")):
             name = "Device compute" if match[1] == "GPU" else "Host compute"
             yield figure(("part of a step", name, "", "share"), STEADY, f"{value} %", start)
+    for place, text in texts.items():
+        name = next((name for words, name in _HEADLINES.items() if words in text and " h2." in place), "")
+        if share := name and texts.get(f"{place} span.nb[0]", texts.get(f"{place} span.nb", "")):
+            yield figure(("part of a step", name, "", "share"), STEADY, share, place)
     yield from _cards(texts)
     yield from _facts(texts)
 
 
+_HEADLINES = {
+    "GPU waits | of a step for data": "Input",
+    "GPU waits | of a step for ops on the CPU": "Host compute",
+    "GPU computes in | of a step": "Device compute",
+    "ops on the CPU compute in | of a step": "Host compute",
+}
+"""Headlines whose share, which is an element of its own, is that of a part of a step."""
 _NUMERALS = "①②③"
 
 

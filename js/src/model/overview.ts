@@ -52,6 +52,13 @@ export const COMPILE_CODE: Words = {
   PyTorch: "",
 };
 
+/** A verdict as a headline: "Host-bound" apart, and in place of ms of the mean step the share alone. */
+export function headlineOf(verdict: string): { readonly kind: string; readonly words: string } {
+  const [, kind = "", rest = verdict] = /^([A-Z][\w-]*-bound|Stalled): (.+)$/.exec(verdict) ?? [];
+  const words = rest.replace(/[\d.,]+ of [\d.,]+ ms (a step[^(]*?) ?\(([^)]*%)\)/, "$2 of $1");
+  return { kind, words: words.charAt(0).toUpperCase() + words.slice(1) };
+}
+
 /** "19.9 to 22.2 ms", the unit once where it is the same. */
 export function formatMsSpan(leastMs: number, mostMs: number): string {
   const [least, most] = [formatMs(leastMs), formatMs(mostMs)];

@@ -388,7 +388,8 @@ export function addThemeSwitch(page: Document): void {
     apply();
   });
   body.style.margin = "0";
-  toggle.style.cssText = "display:block;margin:4px 10px 0 auto";
+  // At the end of the first line of what is below.
+  line.style.cssText = "position:absolute;top:4px;right:10px;z-index:1";
   body.prepend(line);
   system.addEventListener("change", apply);
   apply();

@@ -14,6 +14,7 @@ import {
   formatShare,
   frameworkOf,
   gainWords,
+  headlineOf,
   hostsOfOverview,
   isShown,
   largestPart,
@@ -334,9 +335,10 @@ function header(view: TraceView): HTMLElement {
   const time = overview.step_time;
   const hasSteps = time !== undefined && time.n > 0;
   const style = { "border-left-color": `var(--c-${overview.limiter || "other"}, var(--c-other))` };
-  const verdict = h("div.tfp-verdict", { title: overview.verdict_detail, style });
-  const words = overview.verdict || "No steps in this capture, so nothing can be said about a step.";
-  verdict.append(h("h2", ...keepTogether(words).map((part, i) => (i % 2 ? h("span.nb", part) : part))));
+  const text = overview.verdict || "No steps in this capture, so nothing can be said about a step.";
+  const { kind, words } = headlineOf(text);
+  const parts = keepTogether(words).map((part, i) => (i % 2 ? h("span.nb", part) : part));
+  const verdict = h("div.tfp-verdict", { title: text, style }, h("h2", ...parts, kind && h("span.kind", kind)));
   const since = view.options.since_last;
   if (hasSteps) verdict.append(placeOf(view));
   if (overview.verdict_detail) verdict.append(h("small.detail", overview.verdict_detail));
