@@ -252,7 +252,11 @@ class StepRecorder:
         # Keras takes a batch within the call that computes it, a loop of the user's outside; computing is of the former.
         rows["outside_us"] = (elapsed - computing) / 1e3
         losses = self.losses
-        rows["loss"] = [losses.pop(step.number + step.n_batches - 1, np.nan) for step in steps] if losses else np.nan
+        # A validation within a callback has numbers of its own, which may be the same.
+        rows["loss"] = [
+            losses.pop(step.number + step.n_batches - 1, np.nan) if losses and step.name == "train" else np.nan
+            for step in steps
+        ]
         rows["number"] = [min(step.number, 2**31 - 1) for step in steps]
         rows["n_batches"] = [min(step.n_batches, 2**16 - 1) for step in steps]
         rows["kind"] = [self._kind(step.name) for step in steps]
@@ -368,10 +372,15 @@ class Waits:
         n_batches = np.array([row.n_batches for row in rows], np.int64)
         of_row = np.array([-1 if row.iterator is None else id(row.iterator) for row in rows], np.int64)
         is_joined = (of_row[1:] == of_row[:-1]) & (first[1:] == (first + n_batches)[:-1]) & (of_row[1:] >= 0)
-        # To the begin of the next step where that is here: a profiler that closes in between makes the gap longer.
+        # From call to call where the next one is here: what happens before the iterator is asked is no wait.
         elapsed = np.array([row.elapsed_ns for row in rows], np.float64)
-        periods = elapsed.copy()
-        periods[:-1][is_joined] = np.diff(np.array([row.begin_ns for row in rows], np.int64))[is_joined]
+        longest = np.array(
+            [row.elapsed_ns if row.computing_ns is None else row.computing_ns for row in rows], np.float64
+        )
+        begins = np.array([row.begin_ns for row in rows], np.int64)
+        asked = np.array([row.asked_ns or row.begin_ns for row in rows], np.int64)
+        periods = elapsed - (asked - begins)
+        periods[:-1][is_joined] = np.diff(asked)[is_joined]
         references = {id(row.iterator): row.iterator for row in rows if row.iterator is not None}
         for key, reference in references.items():
             told = [gaps for one, gaps in known if one is reference]
@@ -389,7 +398,7 @@ class Waits:
         n_early = 0 if is_last else int(np.argmin(np.append(is_early[n_held:][::-1], False)))
         n = len(rows) - n_early
         self._held = rows[n:]
-        settled = np.minimum(self._settled(waited[:n], rows, is_joined), elapsed[:n])
+        settled = np.minimum(self._settled(waited[:n], rows, is_joined), longest[:n])
         return rows[:n], np.where(np.isnan(measured[:n]), settled, measured[:n])
 
     def _settled(self, waited: Floats, rows: list[OpenStep], is_joined: npt.NDArray[np.bool_]) -> Floats:
