@@ -287,6 +287,8 @@ class _File:
         if fd >= 0:
             os.close(fd)
 
+    __del__ = close
+
 
 class PsutilCounters:
     """The same by psutil, which knows other systems; some 1 ms a row."""
@@ -616,8 +618,13 @@ def free_memory_bytes() -> float:
 
 
 def rss_reader() -> Callable[[], float]:
-    """A function that reads the resident memory of this process, in some 10 us; NaN where that is not told."""
+    """A function that reads the resident memory of this process, in 2 us on Linux, else by psutil; NaN where it is not told."""
     import psutil
+
+    statm = _File(Path("/proc/self/statm"))
+    if statm.read():
+        page_bytes = os.sysconf("SC_PAGE_SIZE")
+        return lambda: float(int(statm.read().split()[1]) * page_bytes)
 
     try:
         process = psutil.Process()

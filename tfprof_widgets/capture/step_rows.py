@@ -72,8 +72,10 @@ class StepRecorder:
         self._read_memory = read_memory
         self._memory: list[tuple[int, dict[str, float]]] = []
         self._memory_due_ns = 0
-        self.losses: dict[int, float] = {}
-        """Loss of the latest steps by number, until rows are taken."""
+        self._logs: list[tuple[int, Any]] = []
+        """Number of a step and what Keras told of it, until rows are made."""
+        self._losses: dict[int, float] = {}
+        """By number, of steps of which there is no row yet."""
         self._ended: list[OpenStep] = []
         self._epochs: list[dict[str, Any]] = []
         self._current: OpenStep | None = None
@@ -124,12 +126,9 @@ class StepRecorder:
         self._memory_due_ns = now_ns + max(MEMORY_NS, round(took_ns / MEMORY_SHARE))
 
     def note_logs(self, number: int, logs: Any) -> None:
-        """Add the loss of a step from Keras, on any thread."""
-        loss = logs.get("loss") if isinstance(logs, dict) else None
-        if isinstance(loss, float) and math.isfinite(loss):
-            if len(self.losses) >= MAX_LOSSES:
-                self.losses.clear()
-            self.losses[number] = loss
+        """Take what Keras tells of a step, on any thread."""
+        if len(self._logs) < MAX_LOSSES:
+            self._logs.append((number, logs))
 
     def let_go(self, iterator: Any) -> None:
         """Ask an iterator that is about to be gone, as it has given the last batches of an epoch."""
@@ -251,7 +250,7 @@ class StepRecorder:
         rows["duration_us"], rows["wait_us"] = elapsed / 1e3, waited_ns / 1e3
         # Keras takes a batch within the call that computes it, a loop of the user's outside; computing is of the former.
         rows["outside_us"] = (elapsed - computing) / 1e3
-        losses = self.losses
+        losses = self._noted_losses()
         # A validation within a callback has numbers of its own, which may be the same.
         rows["loss"] = [
             losses.pop(step.number + step.n_batches - 1, np.nan) if losses and step.name == "train" else np.nan
@@ -270,6 +269,18 @@ class StepRecorder:
         for begin_ns, end_ns in tuple(self._disturbances):
             rows["flags"][(ends > begin_ns) & (rows["start_ns"] < end_ns)] |= AFTER_WINDOW
         return rows
+
+    def _noted_losses(self) -> dict[int, float]:
+        """Those of which no row was made yet."""
+        logs = self._logs[:]
+        del self._logs[: len(logs)]
+        if len(self._losses) >= MAX_LOSSES:
+            self._losses.clear()
+        for number, told in logs:
+            loss = told.get("loss") if isinstance(told, dict) else None
+            if isinstance(loss, float) and math.isfinite(loss):
+                self._losses[number] = loss
+        return self._losses
 
     def _kind(self, name: str) -> int:
         """The place of a marker's name; those of the user's loops come behind the others."""
