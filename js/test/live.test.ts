@@ -417,6 +417,8 @@ describe("the view", () => {
     const { root, push } = await show({ n_steps: 3, trigger_file: "/tmp/it's/capture" });
     expect(button(root, "Profile the next")).toBeUndefined();
     expect(root.querySelector("code")?.textContent).toBe("touch '/tmp/it'\\''s/capture'");
+    await push({ n_steps: 3, file: "/tmp/f", can_ask: true });
+    expect(root.textContent).toContain("kept in /tmp/f; a page that is reloaded shows this again");
     await push({ n_steps: 3, trigger_file: "/tmp/x", can_ask: true, state: "ended" });
     expect(root.querySelector("code")).toBeNull();
     expect(button(root, "Profile the next")).toBeUndefined();

@@ -355,7 +355,9 @@ class Live {
     drawCards(this.#cards, head, this.#toggle, this.view.signal);
     this.#showWindows();
     if (!isEmpty) this.#chart.show(this.#state, this.#windows.opened);
-    this.#foot.textContent = head.file && `steps are kept in ${head.file}`;
+    // JupyterLab asks a kernel for its widgets by the channel of the cells, which waits for the one that runs.
+    const again = head.can_ask ? "; a page that is reloaded shows this again when the cell has ended" : "";
+    this.#foot.textContent = head.file && `steps are kept in ${head.file}${again}`;
   }
 
   /** Say why there is no step, anew only when that is another reason: a reader of the screen hears it each time. */
