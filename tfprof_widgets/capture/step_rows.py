@@ -145,7 +145,10 @@ class StepRecorder:
 
     def take(self, *, is_last: bool = False) -> Steps:
         """Return the steps since the last call: rows of `STEP`."""
-        steps, waited_ns = self._waits.find(self._drain(), is_last=is_last)
+        current = self._current  # before the others: it began behind them, or is the last of them
+        steps, waited_ns = self._waits.find(
+            self._drain(), is_last=is_last, next_ns=0 if current is None else current.begin_ns
+        )
         return _plain(self._rows(steps, waited_ns))
 
     def take_memory(self) -> list[tuple[int, dict[str, float]]]:
@@ -370,8 +373,11 @@ class Waits:
         if gaps is not None:
             self._read_before.append((weakref.ref(iterator), gaps))
 
-    def find(self, rows: list[OpenStep], *, is_last: bool = False) -> tuple[list[OpenStep], Floats]:
-        """Return the steps of earlier calls that were held back, and these, with their waits in ns; NaN where not known."""
+    def find(self, rows: list[OpenStep], *, is_last: bool = False, next_ns: int = 0) -> tuple[list[OpenStep], Floats]:
+        """Return the steps of earlier calls that were held back, and these, with their waits in ns; NaN where not known.
+
+        `next_ns` is the begin of the step that runs.
+        """
         n_held, rows = len(self._held), self._held + rows
         # They stay: the last steps of one that was asked meanwhile may be told in the next call.
         known = self._read_before.copy()
@@ -392,6 +398,8 @@ class Waits:
         asked = np.array([row.asked_ns or row.begin_ns for row in rows], np.int64)
         periods = elapsed - (asked - begins)
         periods[:-1][is_joined] = np.diff(asked)[is_joined]
+        # A window that closes behind the last one is in its gap as well.
+        periods[-1:] += np.maximum(next_ns - (begins + elapsed)[-1:], 0.0)
         references = {id(row.iterator): row.iterator for row in rows if row.iterator is not None}
         for key, reference in references.items():
             told = [gaps for one, gaps in known if one is reference]

@@ -116,6 +116,7 @@ def test_what_lies_between_two_steps_is_in_the_gap_and_makes_no_wait_less(monkey
     rows = [row(i, iterator) for i in range(3)]
     rows[2].begin_ns += 100_000_000
     assert ms(Waits().find(rows)[1]) == [3.0, 1.0, 3.0]
+    assert ms(Waits().find(rows[:2], next_ns=rows[2].begin_ns)[1]) == [3.0, 1.0], "while the third runs"
 
 
 def test_the_last_step_is_held_back_until_its_gap_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
