@@ -269,11 +269,6 @@ class SpentOps:
         """The same behind a name in a sentence."""
         return behind(self.place)
 
-    @property
-    def n_per_step(self) -> float:
-        """How many of them run a step; those of a host that takes samples."""
-        return float(self.computing.run.work.per_step[self.own[self.computing.run.results.op_shares.dominant]].sum())
-
     def advise(self, title: str, *, fix: Fix, gain_ratio: float | None = None, **evidence: Any) -> Advice:
         """Advice on them, whose gain is their part of the step unless another is given."""
         gain_ms = self.part.ms if gain_ratio is None else gain_ratio * self.part.step_ms

@@ -24,7 +24,7 @@ from ..card import (
     one_line,
     rule,
 )
-from ..common import amount, number, percent, plural
+from ..common import number, percent, plural
 from ..grouping import UNIT_TEXTS, ComputeUnit
 from ..ops.kernels import beside_products
 from ..out_of_memory.what_held import batch_size_of
@@ -33,57 +33,6 @@ from .causes import PRODUCTS, TracedOps
 from .computing import SpentOps
 from .ops import FEW_16BIT, double_precision
 from .run import Run, has_graph, input_sizes
-
-MOST = 0.5
-"""Of all weights, and of a step."""
-IMAGES = 4
-"""Dimensions of a batch of images, and more: their layers have a weight a channel, a flattened one has one a point, too."""
-
-
-@rule("Pool before the dense layer", claims=COMPUTE, explains=("small_batch",), needs=has_graph)
-def flattened_features(run: Run) -> Iterator[Advice]:
-    """One product of flattened images with weights is most of the step; gain: of the ops on its weights all that is for more than
-    one point a channel."""
-    traced = run.graph
-    variables = traced.source_map.variables
-    shapes = [parse_shapes(text)[0] or () for text in variables["shape"].tolist()]
-    n_all = sum(prod(shape) for shape, is_one in zip(shapes, variables["trainable"].tolist(), strict=True) if is_one)
-    for product, image, weights in _products(traced):
-        n_weights, n_points = prod(shapes[weights]), prod(image[1:-1])
-        if n_weights < MOST * n_all or n_points < 2:
-            continue
-        own = traced.row.to_numpy()
-        rows = np.unique(own[(own >= 0) & run.computing.matter])
-        of_weights = [row for row in rows.tolist() if traced.has_shape(row, shapes[weights])]
-        ops = SpentOps(run.computing, "features", traced.runs([product]) | np.isin(own, of_weights))
-        if ops.part.ratio < MOST:
-            continue
-        name, size = variables["name"].iloc[weights], "x".join(map(str, image[1:]))
-        yield ops.advise(
-            f"{name} has {number(n_weights / 1e6)} of the {number(n_all / 1e6)} million weights, as it reads flattened images "
-            f"({size}): its product and its update take {ops.part}.",
-            fix=Fix(
-                "Put keras.layers.GlobalAveragePooling2D in place of Flatten, one number a channel in place of one "
-                "a point, or pool before Flatten (MaxPooling2D): another model, which trains differently."
-            ),
-            gain_ratio=ops.part.ratio * (1 - 1 / n_points),
-            n_weights=n_weights,
-            n_points=n_points,
-            estimate="with one weight a channel in place of one a point",
-        )
-
-
-def _products(traced: TracedOps) -> Iterator[tuple[int, tuple[int, ...], int]]:
-    """Products of flattened images, not the model's input, with trained weights: the op, the images' shape, the variable."""
-    of_row = np.unique(traced.of_row[traced.of_row >= 0])
-    for row in of_row[(traced.type.iloc[of_row] == "MatMul").to_numpy()].tolist():
-        flat = traced.source(row, 0)
-        weights = traced.variable(traced.behind(row, 1))
-        if flat < 0 or weights < 0 or traced.type[flat] != "Reshape" or traced.source(traced.behind(row, 0), 0) < 0:
-            continue
-        image = next(iter(traced.input_shapes(flat)), None) or ()
-        if len(image) >= IMAGES and min(image[1:]) > 0 and traced.source_map.variables["trainable"].iloc[weights]:
-            yield row, image, weights
 
 
 @rule("Compute once what does not learn", claims=COMPUTE, needs=has_graph)
@@ -97,10 +46,8 @@ def frozen_layers(run: Run) -> Iterator[Advice]:
     reads = traced.source_map.details["variable"].isin(np.flatnonzero(variables["trainable"].astype(bool)))
     changing = [*traced.source_map.details["op"][reads].unique(), *np.flatnonzero(traced.type.map(_is_drawn))]
     rows = traced.row.to_numpy()
-    forward_only = _forward_only(run)[layers.op_entry] & (rows >= 0)
-    is_fixed = forward_only & ~np.isin(rows, [*changing, *traced.after(changing)])
-    before = traced.before(rows[is_fixed].tolist())
-    ops = SpentOps(run.computing, "frozen", is_fixed | forward_only & np.isin(rows, before))
+    may_change = np.isin(rows, [-1, *changing, *traced.after(changing)])
+    ops = SpentOps(run.computing, "frozen", _forward_only(run)[layers.op_entry] & ~may_change)
     if ops.part.ratio < HIGH_GAIN or _input_is_drawn(run):
         return
     names = layers.entries["layer"]
@@ -113,7 +60,6 @@ def frozen_layers(run: Run) -> Iterator[Advice]:
         f"{takes} {ops.part}: the same features of the same input in each epoch.",
         fix=Fix(once),
         gain_ratio=ops.part.ratio * (1 - 1 / n_epochs if n_epochs > 1 else 1),
-        n_layers=len(own),
         layer=base,
         estimate=estimate,
     )
@@ -229,8 +175,6 @@ def dense_update(run: Run) -> Iterator[Advice]:
         f"{reads}: {work.part}.",
         fix=Fix(words),
         gain_ratio=work.part.ratio,
-        n_rows=n_rows,
-        n_rows_read=tables[table],
         variable=name,
     )
 
@@ -262,6 +206,15 @@ def _on_all_rows(run: Run, traced: TracedOps, table: int) -> dict[str, tuple[Boo
     elif writes.any():
         found["updating"] = changes
     return {why: (chosen, first) for why, chosen in found.items() if chosen.any()}
+
+
+def _working_on(traced: TracedOps, makers: list[int], shape: tuple[int, ...]) -> list[int]:
+    """What reads what some ops make, and so on, as long as it reads or makes tensors of one shape."""
+    found, newest = {*makers}, makers
+    while newest:  # one turn per op along the longest path
+        newest = [row for row in traced.readers(newest) if row not in found and traced.has_shape(row, shape)]
+        found.update(newest)
+    return [*found]
 
 
 def _tables(run: Run, traced: TracedOps) -> dict[int, int]:
@@ -332,10 +285,6 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
         ops=run.of_kernels(kernels),
         gain=gain,
         claim=Claim(run.computing.rows_of_kernels(is_better)),
-        compute_16bit_ratio=share,
-        device_compute_ms=steps.ms("device_compute"),
-        tf32_ratio=tf32,
-        tensor_core_eligible_ratio=slow,
         estimate=f"products {_times(tf32, slow)} as fast"
         + (", all else half the bytes" if run.is_compiled else ", all else as it is"),
     )
@@ -405,148 +354,6 @@ def tensor_core_unused(run: Run) -> Iterator[Advice]:
     )
 
 
-_PICKS = ("StridedSlice", "Slice", "GatherV2")
-"""Ops that give on a part of what they read."""
-_REDUCES = ("ArgMax", "ArgMin", "Max", "Min", "Sum", "Mean")
-"""Ops of which a slice is the same op of a slice, whatever they reduce."""
-FEW_USED = 0.5
-"""Of the numbers that are made: where more are used, little is left to save."""
-MANY_TIMES = 8
-"""An op makes at least so many times the numbers that it reads, where they are called all pairs."""
-_MOST_STEPS = 16
-_SUMS, _OF_PAIRS = ("Sum", "Mean"), ("Sub", "Mul", "SquaredDifference", "Square", "Pow", "Cast")
-"""Types of ops of which a sum over pairs is one of products."""
-
-
-@rule("Compute what is used only", claims=COMPUTE, needs=has_graph, least=MEDIUM_GAIN)
-def unused_results(run: Run) -> Iterator[Advice]:
-    """A slice throws away most of what ops compute; gain: of the share of these ops, with gradients, what nobody uses."""
-    traced = run.graph
-    readers = _n_readers(traced)
-    kept = {row: _kept_ratio(traced, row) for row in traced.ran(*_PICKS)}
-    kept = {row: ratio for row, ratio in kept.items() if 0 < ratio <= FEW_USED}
-    made = {row: _made_for(traced, row, readers) for row in kept}
-    found = {row: SpentOps(run.computing, "unused", traced.runs([row, *rows])) for row, rows in made.items() if rows}
-    row = max(found, key=lambda one: found[one].part.ratio * (1 - kept[one]), default=-1)
-    if row < 0:
-        return
-    ops = found[row]
-    yield ops.advise(
-        f"A slice keeps {percent(kept[row])} of what {ops.type}{ops.where} makes, which takes {ops.part}.",
-        fix=Fix(
-            "Slice first, and compute for what is used alone, such as the last position: dense(x[:, -1]), not dense(x)[:, -1]."
-        ),
-        gain_ratio=ops.part.ratio * (1 - kept[row]),
-        kept_ratio=kept[row],
-    )
-
-
-def _n_readers(traced: TracedOps) -> dict[int, int]:
-    """How many ops of the forward pass read what an op makes, those that ask for its shape left out."""
-    edges, ops = traced.source_map.edges, traced.source_map.ops
-    reader = edges["op"].to_numpy()
-    is_forward = ~ops["op"].str.contains("gradient_tape/", regex=False).to_numpy(bool)
-    counts = is_forward & (ops["type"] != "Shape").to_numpy()
-    chosen = edges[(edges["source"] >= 0) & (edges["source_output"] >= 0) & counts[reader]]
-    found: dict[int, int] = chosen.groupby("source")["op"].nunique().to_dict()
-    return found
-
-
-def _kept_ratio(traced: TracedOps, row: int) -> float:
-    """Of what an op reads the share that it gives on; 0 where it is not known."""
-    before, after = next(iter(traced.input_shapes(row)), None), next(iter(traced.output_shapes(row)), None)
-    if not before or after is None or sum(size < 0 for size in before) != sum(size < 0 for size in after):
-        return 0.0
-    return prod(size for size in after if size >= 0) / max(prod(size for size in before if size >= 0), 1)
-
-
-def _made_for(traced: TracedOps, row: int, readers: dict[int, int]) -> list[int]:
-    """The ops that made what an op picks from for no other, up to a product with what has no position; none without one."""
-    found: list[int] = []
-    for _ in range(_MOST_STEPS):
-        row = traced.source(row, 0)
-        if row < 0 or readers.get(row) != 1:
-            break
-        found.append(row)
-        if traced.type[row] in PRODUCTS:
-            return found if traced.variable(traced.behind(row, 1)) >= 0 else []
-        made, read = (next(iter(shapes), None) for shapes in (traced.output_shapes(row), traced.input_shapes(row)))
-        if made is None or read is None or (abs(prod(made)) != abs(prod(read)) and traced.type[row] not in _REDUCES):
-            break
-    return []
-
-
-@rule("Make no tensor of all pairs", claims=COMPUTE, needs=has_graph, least=HIGH_GAIN)
-def all_pairs(run: Run) -> Iterator[Advice]:
-    """An op makes all pairs of two tensors' numbers for a sum over an axis that both have; gain: the share of both."""
-    traced = run.graph
-    if run.is_compiled or run.compiles_functions:
-        return
-    batch, own = batch_size_of(run.results, 0), traced.row.to_numpy()
-    rows = np.unique(own[(own >= 0) & run.computing.matter]).tolist()
-    summed = {row: _up_to_sum(traced, row) for row in rows if _makes_pairs(traced, row, batch)}
-    shapes = {row: traced.output_shapes(row)[0] or () for row, ops in summed.items() if ops}
-    for shape in set(shapes.values()):
-        makers = [row for row in shapes if shapes[row] == shape]
-        ops = SpentOps(run.computing, "pairs", traced.runs([op for row in makers for op in summed[row]]))
-        first = SpentOps(run.computing, "pairs", traced.runs(makers))
-        n_made, n_read = _n_numbers(shape, batch), _n_read(traced, makers[0], batch)
-        yield ops.advise(
-            f"{traced.type[makers[0]]}{first.where} makes {amount(n_made)} numbers of all pairs of {amount(n_read)} for a sum: "
-            f"{ops.part}.",
-            fix=Fix(
-                "Make squared distances of all pairs by a product, |a - b|^2 = |a|^2 - 2 a.b + |b|^2 (tf.matmul "
-                "with transpose_b=True), sums of products by tf.einsum."
-            ),
-            numbers_made=n_made,
-            numbers_read=n_read,
-        )
-
-
-def _up_to_sum(traced: TracedOps, maker: int) -> list[int]:
-    """What reads all pairs up to a sum that products of matrices make as well: over an axis that both of what makes the pairs
-    have, and of nothing but squares and products; none where that is not known."""
-    shape = traced.output_shapes(maker)[0] or ()
-    padded = [(1,) * (len(shape) - len(one or ())) + (one or ()) for one in traced.input_shapes(maker)]
-    shared = [axis for axis, sizes in enumerate(zip(*padded, strict=True)) if 1 not in sizes]
-    results = {shape[:axis] + ends + shape[axis + 1 :] for axis in shared for ends in ((), (1,))}
-    found, newest, is_summed = {maker}, [maker], False
-    while newest:  # one turn per op along the longest path
-        readers = [row for row in traced.readers(newest) if row not in found and shape in traced.input_shapes(row)]
-        sums = [row for row in readers if traced.type[row] in _SUMS and {*traced.output_shapes(row)} & results]
-        newest = [row for row in readers if traced.type[row] in _OF_PAIRS]
-        is_summed |= bool(sums)
-        found.update(newest, sums)
-    return [*found] if is_summed else []
-
-
-def _working_on(traced: TracedOps, makers: list[int], shape: tuple[int, ...]) -> list[int]:
-    """What reads what some ops make, and so on, as long as it reads or makes tensors of one shape."""
-    found, newest = {*makers}, makers
-    while newest:  # one turn per op along the longest path
-        newest = [row for row in traced.readers(newest) if row not in found and traced.has_shape(row, shape)]
-        found.update(newest)
-    return [*found]
-
-
-def _makes_pairs(traced: TracedOps, row: int, batch: int | None) -> bool:
-    """Whether an op broadcasts what it reads to many times as many numbers."""
-    read, made = traced.input_shapes(row), traced.output_shapes(row)
-    if traced.type[row] not in _OF_PAIRS or len(read) != 2 or len(made) != 1 or None in (*read, *made):
-        return False
-    return 0 < MANY_TIMES * _n_read(traced, row, batch) <= _n_numbers(made[0], batch)
-
-
-def _n_read(traced: TracedOps, row: int, batch: int | None) -> int:
-    """How many numbers the larger of the tensors has that an op reads."""
-    return max(_n_numbers(one, batch) for one in traced.input_shapes(row))
-
-
-def _n_numbers(shape: tuple[int, ...] | None, batch: int | None) -> int:
-    """How many numbers such a tensor has, taking what is not known of it for the batch; 0 where that is not known either."""
-    return prod((batch or 0) if size < 0 else size for size in shape or (0,))
-
-
 @rule("Stop memory from growing")
 def memory_growth(run: Run) -> Iterator[Advice]:
     """Memory in use keeps growing from step to step."""
@@ -573,8 +380,6 @@ def memory_growth(run: Run) -> Iterator[Advice]:
                 op_names=run.known(op, f"eager/{op}"), time_range_ns=ns_range(start, end), view="memory_timeline"
             ),
             bytes_per_step=growth.bytes_per_step,
-            n_steps=growth.n_steps,
-            allocator=name,
             op=op,
             held_bytes=float(held["held_bytes"].iloc[0]) if op else "",
         )

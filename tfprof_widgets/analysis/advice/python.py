@@ -79,10 +79,7 @@ def host_callback(run: Run) -> Iterator[Advice]:
         gain=BESIDE * min(share, 1 - share) if is_needed else share,
         claim=Claim(spans=gap.spans(steps) if share == idle_ratio else gap.sampled),
         gap_ms=float(gap.ms.mean()),
-        longest_gap_ms=gap.usual_ms,
-        step_time_ms=steps.mean_ms,
         gap_ratio=idle_ratio,
-        n_samples=gap.n_samples,
         **(line.evidence if line else {}),
         estimate="half of what could run beside the rest of the step" if is_needed else "",
     )
@@ -237,10 +234,6 @@ def _of_called(run: Run, one: CalledWork, ms: float, gain: float) -> Advice:
         gain=gain,
         claim=Claim(spans=one.seen),
         called_ms=ms,
-        n_called_steps=one.n_steps,
-        n_steps=len(steps),
-        step_time_ms=steps.median_ms,
-        called_ratio=gain or "",
         **one.line.evidence,
     )
 
@@ -291,29 +284,18 @@ EAGER_OP_MS = 0.4
 
 @rule("Spend less time between steps", share_of="time captured", scope="program")
 def outside_steps(run: Run) -> Iterator[Advice]:
-    """Time passes between training steps; gain: its share of the time captured, of a framework's own only where it is much."""
-    for one in run.outside:
-        if not (one.is_training_call and one.kind):
-            yield from _told(run, "outside_steps", one)
-
-
-@rule("Validate less often", share_of="time captured", scope="program")
-def validation(run: Run) -> Iterator[Advice]:
-    """Much of a training is its validation; gain: the share of the time captured in validations, each taken as the usual one."""
-    for one in run.outside:
-        if one.is_training_call and one.kind:
-            yield from _told(run, "validation", one)
-
-
-def _told(run: Run, rule: str, one: OutsideWork) -> Iterator[Advice]:
+    """Time passes between training steps, in a function of the user's, in validations or in what the framework does; gain: its
+    share of the time captured, each time taken as the usual one."""
     captured_ms = run.results.coverage.captured_ps / PS_PER_MS
-    gain, share = one.usual_ms / captured_ms, one.ms / captured_ms
-    # What is no hook of epochs may be what the program is for, such as the next of several models.
-    least = MEDIUM_GAIN if one.line.function.startswith("on_") else HIGH_GAIN
-    comes_again = one.n_times >= MIN_TIMES and (one.is_between or one.kind != "")
-    # Keras validates after each epoch: once, as in a capture of one, counts where it takes more steps than the training.
-    comes_again |= one.is_training_call and one.n_steps > run.n_trained
-    if comes_again and one.ms >= MIN_MS and gain >= least:
+    for one in run.outside:
+        gain, share = one.usual_ms / captured_ms, one.ms / captured_ms
+        # What is no hook of epochs may be what the program is for, such as the next of several models.
+        least = MEDIUM_GAIN if one.line.function.startswith("on_") else HIGH_GAIN
+        comes_again = one.n_times >= MIN_TIMES and (one.is_between or one.kind != "")
+        # Keras validates after each epoch: once, as in a capture of one, counts where it takes more steps than the training.
+        comes_again |= one.is_training_call and one.n_steps > run.n_trained
+        if not comes_again or one.ms < MIN_MS or gain < least:
+            continue
         yield run.advise(
             f"{_what(run, one)} takes {milliseconds(one.ms)} of the {milliseconds(captured_ms)} captured ({percent(share)}), "
             f"outside of training steps: {_made_of(run, one)}.",
@@ -321,10 +303,8 @@ def _told(run: Run, rule: str, one: OutsideWork) -> Iterator[Advice]:
             _fix(run, one),
             _longest(run),
             gain=gain,
-            rule=rule,
+            headline="Validate less often" if one.is_training_call and one.kind else "",
             outside_ms=one.ms,
-            captured_ms=captured_ms,
-            outside_ratio=share,
             n_times=one.n_times,
             n_steps=one.n_steps,
             **one.line.evidence,

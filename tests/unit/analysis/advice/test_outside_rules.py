@@ -76,7 +76,7 @@ def test_what_a_framework_does_between_epochs_is_not_what_it_does_before_and_aft
 
 def test_validation_within_fit_is_told_as_such() -> None:
     advice, rest = epochs(1, others=validation).advice
-    assert (advice.rule, advice.gain_ratio) == ("validation", pytest.approx(4 * 0.099))
+    assert (advice.headline, advice.gain_ratio) == ("Validate less often", pytest.approx(4 * 0.099))
     assert advice.title.startswith("Validation takes 396 ms of the 1.00 s captured (40 %)")
     assert "40 test steps" in advice.title
     assert "validation_freq=5" in str(advice.fix)
@@ -87,7 +87,7 @@ def test_a_validation_lasts_from_its_own_begin_to_its_end() -> None:
     """What the call of `fit` does before the first training step and after the last one is none, nor what comes after it."""
     marked = partial(validation, begun_us=50_000)
     results = epochs(1, n_epochs=3, before_us=2 * GAP_US, others=lambda now: marked(now + 60_000))
-    advice = next(one for one in results.advice if one.rule == "validation")
+    advice = next(one for one in results.advice if one.headline == "Validate less often")
     assert advice.evidence["outside_ms"] == pytest.approx(3 * (50 + 99))
     assert (advice.evidence["n_times"], advice.evidence["n_steps"]) == (3, 30)
 
@@ -95,7 +95,7 @@ def test_a_validation_lasts_from_its_own_begin_to_its_end() -> None:
 def test_a_first_validation_that_traces_counts_as_long_as_it_takes_and_promises_no_more_than_others() -> None:
     first = iter([140_000.0, 0.0, 0.0, 0.0])
     results = epochs(1, gap_us=2 * GAP_US, others=lambda now: validation(now + 150_000, begun_us=next(first)))
-    advice = next(one for one in results.advice if one.rule == "validation")
+    advice = next(one for one in results.advice if one.headline == "Validate less often")
     assert advice.evidence["outside_ms"] == pytest.approx(4 * 99 + 140)
     assert advice.gain_ratio == pytest.approx(4 * 0.099 / 1.8)
 
