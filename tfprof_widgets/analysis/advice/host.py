@@ -28,7 +28,6 @@ from ..common import amount, number, percent, plural, size
 from ..memory.memory import NEARLY_FULL
 from ..steps.spans import MIN_STEPS
 from .calls import OUTSIDE, PYTHON_STAYS, of_batches, outside_ms
-from .computing import SpentOps
 from .facts import OP_OVERHEAD_MS
 from .input_rules import works_ahead
 from .python import python_makes_batches
@@ -242,9 +241,12 @@ def repeated_work(run: Run) -> Iterator[Advice]:
     for at, above in enumerate(parent):  # a parent is always an earlier row
         within |= {at} if above in makes_gradients or above in within else set()
     rows = np.flatnonzero(~of_gradient & np.isin(frame, [*within]))
-    ops = SpentOps(run.computing, "recomputed", np.isin(run.graph.row, rows))
+    ops = np.isin(run.graph.row, rows)
+    part = run.computing.part(ops)
     place, name = asked[0] if len({call for _, call in asked}) == 1 else ("", asked[0][1])
-    yield ops.advise(
-        f"{name}{behind(place)} computes a second time, for gradients, what the forward pass did: {ops.part}.",
-        fix=Fix(f"Leave {name} out where memory suffices: what it recomputes is held from the forward pass then."),
+    yield run.computing.advise(
+        f"{name}{behind(place)} computes a second time, for gradients, what the forward pass did: {part}.",
+        ops,
+        Fix(f"Leave {name} out where memory suffices: what it recomputes is held from the forward pass then."),
+        part.ms,
     )

@@ -30,7 +30,6 @@ from ..ops.kernels import beside_products
 from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS
 from .causes import PRODUCTS, TracedOps
-from .computing import SpentOps
 from .ops import FEW_16BIT, double_precision
 from .run import Run, has_graph, input_sizes
 
@@ -47,19 +46,23 @@ def frozen_layers(run: Run) -> Iterator[Advice]:
     changing = [*traced.source_map.details["op"][reads].unique(), *np.flatnonzero(traced.type.map(_is_drawn))]
     rows = traced.row.to_numpy()
     may_change = np.isin(rows, [-1, *changing, *traced.after(changing)])
-    ops = SpentOps(run.computing, "frozen", _forward_only(run)[layers.op_entry] & ~may_change)
-    if ops.part.ratio < HIGH_GAIN or _input_is_drawn(run):
+    computing = run.computing
+    ops = _forward_only(run)[layers.op_entry] & ~may_change & (computing.op_ms > 0)
+    part = computing.part(ops, "frozen")
+    if part.ratio < HIGH_GAIN or _input_is_drawn(run):
         return
     names = layers.entries["layer"]
-    own = [name for name in names.iloc[np.unique(layers.op_entry[ops.own])] if name in set(variables["layer"])]
-    base = _scope(own) if own else str(names.iloc[layers.op_entry[ops.top]])
+    own = [name for name in names.iloc[np.unique(layers.op_entry[ops])] if name in set(variables["layer"])]
+    base = _scope(own) if own else str(names.iloc[layers.op_entry[computing.top(ops)]])
     takes, once = _done_once(base, len(own))
     n_epochs = _n_epochs(run)
     estimate = f"what they take in all but one of the {n_epochs} epochs" if n_epochs > 1 else ""
-    yield ops.advise(
-        f"{takes} {ops.part}: the same features of the same input in each epoch.",
-        fix=Fix(once),
-        gain_ratio=ops.part.ratio * (1 - 1 / n_epochs if n_epochs > 1 else 1),
+    yield computing.advise(
+        f"{takes} {part}: the same features of the same input in each epoch.",
+        ops,
+        Fix(once),
+        part.ms * (1 - 1 / n_epochs if n_epochs > 1 else 1),
+        part,
         layer=base,
         estimate=estimate,
     )
@@ -164,17 +167,17 @@ def dense_update(run: Run) -> Iterator[Advice]:
     why, own = max(found.items(), key=lambda one: sum(ms for ms, *_ in one[1]), default=("", []))
     if not own:
         return
-    work = SpentOps(run.computing, "rows", np.any([ops for _, _, ops, _ in own], axis=0))
+    work = np.any([ops for _, _, ops, _ in own], axis=0)
     _, table, _, first = max(own, key=lambda one: one[0])
     name, shape = (str(traced.source_map.variables[key].iloc[table]) for key in ("name", "shape"))
     n_rows, reads = (parse_shapes(shape)[0] or (0,))[0], f"{tables[table]:,} at most" if tables[table] else "some"
     others = f" and of {plural(len(own) - 1, 'other table')}" if len(own) > 1 else ""
-    (by, words), top = _ON_ROWS[why], SpentOps(run.computing, "rows", first)
-    yield work.advise(
-        f"A step works on all {n_rows:,} rows of {name} ({shape}){others}{by.format(f'{top.type}{top.where}')}, and reads "
-        f"{reads}: {work.part}.",
-        fix=Fix(words),
-        gain_ratio=work.part.ratio,
+    (by, words), (top, _), part = _ON_ROWS[why], run.computing.place("op", first), run.computing.part(work)
+    yield run.computing.advise(
+        f"A step works on all {n_rows:,} rows of {name} ({shape}){others}{by.format(top)}, and reads {reads}: {part}.",
+        work,
+        Fix(words),
+        part.ms,
         variable=name,
     )
 

@@ -32,7 +32,7 @@ from ..names import sent_op
 from ..ops.kernels import is_eligible_type
 from ..steps.owners import CATEGORIES
 from .causes import TracedOps
-from .computing import SpentOps, costliest, op_line
+from .computing import costliest, op_line
 from .loops import user_frames
 from .run import Run, runs_functions
 
@@ -275,22 +275,26 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
     in_loss = (kind == "loss") & is_heavy
     # A regulariser's gradient may stand in no scope.
     twins = (kind == "other") & np.isin(types, np.array(types, np.str_)[in_loss])
-    chosen = in_loss | twins | (kind == "metrics")
-    if not chosen.any():
+    computing = run.computing
+    ops = (in_loss | twins | (kind == "metrics")) & (computing.op_ms > 0)
+    part, amid = computing.with_waits(ops)
+    if part.ratio < OUTSIDE_SHARE:
         return
-    ops = SpentOps(run.computing, "op", chosen, with_waits=True)
-    if ops.part.ratio < OUTSIDE_SHARE:
-        return
-    where = "metrics" if kind[ops.top] == "metrics" else "loss"
-    yield ops.advise(
-        f"{ops.type} in the {where}{ops.where} takes, with its gradient, {ops.part}.",
-        fix=Fix(
+    where = "metrics" if kind[computing.top(ops)] == "metrics" else "loss"
+    _, place = computing.place("op", ops)
+    yield computing.advise(
+        f"{place['op_type']} in the {where}{behind(place.get('line'))} takes, with its gradient, {part}.",
+        ops,
+        Fix(
             "Leave it out, or compute it on fewer points, which changes what is trained: smaller filters (two of 1 "
             "x K and K x 1), a coarser grid."
             if where == "loss"
             else "Leave metrics out of compile, and compute them in evaluate, or every hundredth step."
         ),
-        op_type=ops.type,
+        part.ms,
+        part,
+        amid,
+        **place,
     )
 
 
@@ -385,23 +389,26 @@ CPU_SPEEDUP = 4.0
 @rule("Compute in 32 bits", claims=COMPUTE, needs=runs_functions, least=MEDIUM_GAIN)
 def double_precision(run: Run) -> Iterator[Advice]:
     """Most of what is computed is in 64 bits; gain: half of the share of the step time of such ops, of products more."""
-    ops = SpentOps(run.computing, "double", _ops_of_type(run, "float64") | _ops_on(run, ComputeUnit.VECTOR_64))
-    if not ops.own.any():
+    computing = run.computing
+    ops = (_ops_of_type(run, "float64") | _ops_on(run, ComputeUnit.VECTOR_64)) & (computing.op_ms > 0)
+    if not ops.any():
         return
-    products = ops.chosen & np.array([*map(is_eligible_type, run.results.op_shares.type)], np.bool_)
+    part, (name, place) = computing.part(ops), computing.place("op", ops)
+    products = ops & np.array([*map(is_eligible_type, run.results.op_shares.type)], np.bool_)
     faster = min(_faster_in_32_bits(run), MOST_SPEEDUP)
-    gain = ops.part.ratio * HALF + run.computing.part(products).ratio * (1 - 1 / faster - HALF)
     n_variables = _weight_types(run).count("float64")
     held = f", as {plural(n_variables, 'weight')} {'is' if n_variables == 1 else 'are'}" if n_variables else ""
-    yield ops.advise(
-        f"Ops in float64 take {ops.part}{held}: {ops.type}{ops.where} above all.",
-        fix=Fix(
+    yield computing.advise(
+        f"Ops in float64 take {part}{held}: {name} above all.",
+        ops,
+        Fix(
             'Train in 32 bits, which changes the precision: keras.backend.set_floatx("float32") before the model is made, and '
             "data, constants and variables as float32 (astype(np.float32)), as NumPy makes float64 of what has no type."
         ),
-        gain_ratio=gain,
+        part.ms * HALF + computing.part(products).ms * (1 - 1 / faster - HALF),
         estimate="in 32 bits half of their time"
         + (f", products {number(faster)} times as fast" if faster > 1 / HALF else ""),
+        **place,
     )
 
 
@@ -419,18 +426,22 @@ def half_precision(run: Run) -> Iterator[Advice]:
     """A CPU computes much in float16, converted to float32 and back; gain: half of the share of the step time of such ops."""
     if run.steps.has_device:
         return
-    ops = SpentOps(run.computing, "half", _ops_of_type(run, "float16"))
-    if not ops.own.any():
+    computing = run.computing
+    ops = _ops_of_type(run, "float16") & (computing.op_ms > 0)
+    if not ops.any():
         return
-    yield ops.advise(
-        f"Ops in float16 take {ops.part}, {ops.type}{ops.where} above all: most CPUs convert each number to float32 and back.",
-        fix=Fix(
+    part, (name, place) = computing.part(ops), computing.place("op", ops)
+    yield computing.advise(
+        f"Ops in float16 take {part}, {name} above all: most CPUs convert each number to float32 and back.",
+        ops,
+        Fix(
             "Compute in float32 on this CPU, before the model is built, which changes the precision: mixed_float16 "
             "is for GPUs. A CPU that computes in bfloat16 may take mixed_bfloat16.",
             'import keras\n\nkeras.mixed_precision.set_global_policy("float32")',
         ),
-        gain_ratio=ops.part.ratio * HALF,
+        part.ms * HALF,
         estimate="without the conversions half of their time",
+        **place,
     )
 
 

@@ -95,7 +95,7 @@ def test_what_computes_with_all_rows_of_a_table_is_named_before_its_updates() ->
     sums = Op("decay/Sum", "Sum", 1_000, ["decay/Square"], "100000x16;2", "()")
     told = graph_run(*TABLE[:3], DECAYED, sums, CHANGED, variables=[ITEMS]).advice[0]
     assert told.rule == "dense_update"
-    assert "as Square (net.py:2) computes with them" in told.title
+    assert "as Square at net.py:2 computes with them" in told.title
     assert told.fix.words.startswith("Compute with the rows that a step reads")
     assert told.gain_ratio == pytest.approx(0.9, abs=0.02)
 
@@ -113,7 +113,7 @@ def test_a_buffer_that_a_step_makes_anew_to_add_a_row_is_no_matter_of_its_optimi
         *TABLE[:3], older, newest, Op("put", "AssignVariableOp", 500, [2, "newest"], "();100000x16"), variables=[ITEMS]
     ).advice[0]
     assert (told.rule, told.gain_ratio) == ("dense_update", pytest.approx(0.85, abs=0.02))
-    assert "as ConcatV2 (net.py:2) makes all of them anew" in told.title
+    assert "as ConcatV2 at net.py:2 makes all of them anew" in told.title
     assert "scatter_nd_update" in told.fix.words
 
 
