@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from .causes import OutsideWork
 
 
-LONG_STEP = 3.0
-"""A step that takes so many times the median is worth a word."""
 BESIDE = 0.5
 """Of what a thread could hide behind the rest of the step: both need Python's lock. 0.2 to 0.9 were seen."""
 
@@ -57,7 +55,6 @@ def host_callback(run: Run) -> Iterator[Advice]:
         return
     if not is_usual(run) or _computes_itself(run):
         yield from _now_and_then(run.with_compiling)  # what they call may trace
-        yield from _once(run)
         return
     line = _line_of(run)
     idle_ratio = float(gap.ms.mean()) / steps.mean_ms
@@ -203,39 +200,25 @@ def _computes_itself(run: Run) -> bool:
 
 def _now_and_then(run: Run) -> Iterator[Advice]:
     """What samples tell of functions that run in some of the steps, or run ops themselves: an evaluation, a report."""
-    for one in run.called:
-        gain = float(one.ms.sum() / run.steps.time_ms.sum())
-        if gain >= MEDIUM_GAIN and not _is_saving(run, one):
-            yield _of_called(run, one, float(one.ms.sum()) / one.n_steps, gain)
-
-
-def _once(run: Run) -> Iterator[Advice]:
-    """A function that made a single step much longer. Whether it comes again is not known, so nothing is promised."""
     steps = run.steps
-    for one in run.called_at_all:
-        at = int(one.ms.argmax())
-        excess_ms = float(steps.time_ms[at]) - steps.median_ms
-        is_long = excess_ms >= (LONG_STEP - 1) * steps.median_ms and one.ms[at] >= MOST_OF_STALL * excess_ms
-        if one.n_steps == 1 and is_long and not run.traced.cost_ms[at] > 0 and not run.saves.is_saving[at]:
-            yield _of_called(run, one, float(one.ms[at]), 0.0)
-
-
-def _of_called(run: Run, one: CalledWork, ms: float, gain: float) -> Advice:
-    steps, is_most = run.steps, 2 * one.n_steps > len(run.steps)
-    of_all = f"in {one.n_steps if gain else 'one'} of {plural(len(steps), 'step')}"
-    rest = f": {percent(gain)} of their time." if gain else ". Whether it comes again, this capture does not tell."
-    return run.advise(
-        f"{one.line.where} takes {steps.part('called', float(one.ms.mean()))}, {of_all}."
-        if is_most
-        else f"{one.line.where} takes {number(ms)} ms {of_all}, which take {number(steps.median_ms)} ms as a rule{rest}",
-        None,
-        _less_often(run, one.line),
-        step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
-        gain=gain,
-        claim=Claim(spans=one.seen),
-        called_ms=ms,
-        **one.line.evidence,
-    )
+    for one in run.called:
+        gain, n = float(one.ms.sum() / steps.time_ms.sum()), one.n_steps
+        if gain < MEDIUM_GAIN or _is_saving(run, one):
+            continue
+        of_all, ms = f"in {n} of {plural(len(steps), 'step')}", float(one.ms.sum()) / n
+        yield run.advise(
+            f"{one.line.where} takes {steps.part('called', float(one.ms.mean()))}, {of_all}."
+            if 2 * n > len(steps)
+            else f"{one.line.where} takes {number(ms)} ms {of_all}, which take {number(steps.median_ms)} ms as a rule: "
+            f"{percent(gain)} of their time.",
+            None,
+            _less_often(run, one.line),
+            step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
+            gain=gain,
+            claim=Claim(spans=one.seen),
+            called_ms=ms,
+            **one.line.evidence,
+        )
 
 
 def _is_saving(run: Run, one: CalledWork) -> bool:

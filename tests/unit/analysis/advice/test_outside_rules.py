@@ -162,28 +162,6 @@ def test_a_call_for_each_batch_is_told_and_no_pipeline_of_its_own_is_blamed(kind
     assert "as callbacks (Plot) and metrics" in rest[0].fix.words
 
 
-def test_what_makes_a_single_step_long_is_told_and_promises_nothing() -> None:
-    moments, at = [], 0.0
-    for i in range(20):
-        ms = 500_000 if i == 7 else 100_000
-        moments += [(at + us, 1 if us < LONG_US else 3) for us in range(5_000, ms, 10_000)]
-        at += ms
-    seen = sampled(*moments)
-    seen.frames.loc[seen.frames["line"] == 1, "function"] = "<module>"
-    advice = run(
-        WORK,
-        ("multi_step_on_iterator", 500, 96_000),
-        n_steps=20,
-        only=lambda i: i == 7,
-        longer=400_000,
-        source_map=seen,
-    ).advice
-    (told,) = [one for one in advice if one.rule == "host_callback"]
-    assert told.title.startswith("on_train_batch_end (train.py:3) takes 400 ms in one of 20 steps, which take 100 ms")
-    assert (told.severity, told.gain_ratio) == ("low", 0.0)
-    assert told.selection.step == 7
-
-
 def test_an_evaluation_in_some_steps_is_a_callback_and_no_save() -> None:
     """It reads variables, traces, and takes the steps of its own with it."""
     reads = [("EagerLocalExecute: ReadVariableOp", 100_000 + 100 * i, 50) for i in range(8)]
