@@ -368,8 +368,7 @@ HIDDEN_BY_PREFETCH = 0.5
 FILLS = 0.5
 """Of all the wait for data: where shuffles fill their buffers for so much of it, that is the cause."""
 
-_REMOTE = ("LMDB", "Spanner", "TFColumn", "DataService", "Courier", "ReverbDataset", "SyntheticDatasetOp")
-_READERS = frozenset((*FILE_READERS, *_REMOTE))
+_READERS = frozenset((*FILE_READERS, "DataService"))
 _PARALLEL = frozenset(("ParallelMap", "MapAndBatch", "ParseExample"))
 _HANDS_ON = frozenset(
     ("Prefetch", "Root", "Model", "Repeat", "ForeverRepeat", "FiniteRepeat", "Take", "FiniteTake", "Options")
