@@ -125,90 +125,50 @@ _GATHERS = ("GatherV2", "ResourceGather", "GatherNd", "ResourceGatherNd", "Gathe
 FEW_ROWS = 0.5
 """Of the rows of a table: where a step reads more of them, updating all is no waste."""
 
-_READ = re.compile("ReadVariableOp")
-_WRITES = re.compile(r"Assign\w*VariableOp|Resource\w*(?:Apply|Scatter)\w+")
-_ON_ROWS = {
-    "reading": (
-        ", as a variable that rows were written to is copied when it is read",
-        "Gather from the variable itself, which copies the rows that are read alone: tf.gather(variable, ids); of a "
-        "keras.layers.Embedding in a subclass of it whose call(self, inputs) returns tf.gather(self.embeddings.value, inputs).",
-    ),
-    "computing": (
-        ", as {} computes with them",
-        "Compute with the rows that a step reads, behind the lookup: a layer's regularizer as activity_regularizer, not as "
-        "embeddings_regularizer. Else all rows have a gradient, and are updated. It trains differently.",
-    ),
-    "updating": (
-        " to update them",
-        "An optimizer with a state of its own for each row, as Keras' Adam and its kin have, or a gradient that was made dense "
-        "changes all rows, read or not. keras.optimizers.SGD, or a lazy Adam of your own that gathers and scatters these rows, "
-        "changes the rows that were read alone, and a table of fewer rows (keras.layers.Hashing) has less to change: all train "
-        "differently.",
-    ),
-    "writing": (
-        ", as {} makes all of them anew",
-        "Write the rows that change, in place: variable.scatter_nd_update(indices, rows), at an index that goes round where the "
-        "oldest rows make place for the newest.",
-    ),
-}
-"""Why a step works on all rows, and what to do."""
+_WRITES = re.compile(r"ReadVariableOp|Assign\w*VariableOp|Resource\w*(?:Apply|Scatter)\w+")
+"""What changes a variable, or copies one that rows were written to."""
+_FEWER_ROWS = Fix(
+    "An optimizer with a state of its own for each row, as Keras' Adam and its kin have, a regularizer of the table or a gradient"
+    " that was made dense changes all rows, read or not. keras.optimizers.SGD, or a lazy Adam of your own that gathers and "
+    "scatters these rows, changes the rows that were read alone, activity_regularizer is of these alone, and a table of fewer "
+    "rows (keras.layers.Hashing) has less to change: all train differently. What gathers from the variable itself, "
+    "tf.gather(variable, ids), copies no other rows, and variable.scatter_nd_update(indices, rows) writes none."
+)
 
 
 @rule("Work on fewer rows of a table", claims=COMPUTE, explains=("small_batch",), least=HIGH_GAIN)
 def dense_update(run: Run) -> Iterator[Advice]:
-    """A step copies, computes with or updates all rows of tables of which it reads few; gain: the share of what takes most."""
-    traced = run.graph
-    if len(run.steps) < MIN_STEPS:
+    """A step copies, computes with or updates all rows of tables of which it reads few; gain: the share of all that does."""
+    traced, computing = run.graph, run.computing
+    tables = _tables(run, traced) if len(run.steps) >= MIN_STEPS else {}
+    ops = {table: own for table in tables if (own := _on_all_rows(run, traced, table)).any()}
+    if not ops:
         return
-    tables, found = _tables(run, traced), dict[str, list[tuple[float, int, Bool, Bool]]]()
-    for table in tables:
-        for why, (ops, first) in _on_all_rows(run, traced, table).items():
-            found.setdefault(why, []).append((run.computing.part(ops).ms, table, ops, first))
-    why, own = max(found.items(), key=lambda one: sum(ms for ms, *_ in one[1]), default=("", []))
-    if not own:
-        return
-    work = np.any([ops for _, _, ops, _ in own], axis=0)
-    _, table, _, first = max(own, key=lambda one: one[0])
+    table, every = max(ops, key=lambda one: computing.part(ops[one]).ms), np.any([*ops.values()], axis=0)
     name, shape = (str(traced.source_map.variables[key].iloc[table]) for key in ("name", "shape"))
     n_rows, reads = (parse_shapes(shape)[0] or (0,))[0], f"{tables[table]:,} at most" if tables[table] else "some"
-    others = f" and of {plural(len(own) - 1, 'other table')}" if len(own) > 1 else ""
-    (by, words), (top, _), part = _ON_ROWS[why], run.computing.place("op", first), run.computing.part(work)
-    yield run.computing.advise(
-        f"A step works on all {n_rows:,} rows of {name} ({shape}){others}{by.format(top)}, and reads {reads}: {part}.",
-        work,
-        Fix(words),
+    others = f" and of {plural(len(ops) - 1, 'other table')}" if len(ops) > 1 else ""
+    part = computing.part(every)
+    yield computing.advise(
+        f"A step works on all {n_rows:,} rows of {name} ({shape}){others}, and reads {reads}: {part}.",
+        every,
+        _FEWER_ROWS,
         part.ms,
         variable=name,
     )
 
 
-def _on_all_rows(run: Run, traced: TracedOps, table: int) -> dict[str, tuple[Bool, Bool]]:
-    """By why they work on all rows of a table the framework ops that do, and which do first; none where products need all."""
-    details, own, scopes = traced.source_map.details, traced.row.to_numpy(), run.results.op_scopes
-    shapes = [parse_shapes(text)[0] for text in traced.source_map.variables["shape"]]
-    shape, gathers = shapes[table] or (), traced.ran(*_GATHERS)
+def _on_all_rows(run: Run, traced: TracedOps, table: int) -> Bool:
+    """The framework ops that work on all rows of a table; none where products need all, or nothing changes or copies it."""
+    variables, details, own = traced.source_map.variables, traced.source_map.details, traced.row.to_numpy()
+    shape, gathers = parse_shapes(variables["shape"].iloc[table])[0] or (), traced.ran(*_GATHERS)
     reads = details["op"][details["variable"] == table]
     behind = {*_working_on(traced, [row for row in reads.tolist() if row not in gathers], shape)}.difference(gathers)
-    if PRODUCTS & {*traced.type.iloc[traced.readers([*behind])]}:
-        return {}
-    every, first = np.zeros((2, len(own)), np.bool_)
+    every = np.zeros(len(own), np.bool_)
     ops = np.flatnonzero((own >= 0) & run.computing.matter & ~np.isin(own, gathers))
     every[ops] = [traced.has_shape(row, shape) for row in own[ops].tolist()]
-    copies, writes = every & run.computing.of_type(_READ), every & run.computing.of_type(_WRITES)
-    updates, changes = writes | every & scopes.is_optimizer, every & ~copies
-    ops = np.flatnonzero(changes & ~updates & ~scopes.is_backward)
-    first[ops] = [
-        any(traced.variable(traced.behind(row, slot)) == table for slot in (0, 1)) for row in own[ops].tolist()
-    ]
-    has_state = len(np.unique(own[writes])) > shapes.count(shape)
-    found = {"reading": copies}
-    if writes.any() and not has_state and not (changes & (scopes.is_backward | scopes.is_optimizer)).any():
-        found["writing"], first = changes, changes & ~writes
-    elif first.any():
-        found |= {"computing": changes & ~(updates & has_state)} | ({"updating": updates} if has_state else {})
-    elif writes.any():
-        found["updating"] = changes
-    return {why: (chosen, first) for why, chosen in found.items() if chosen.any()}
+    is_needed = bool(PRODUCTS & {*traced.type.iloc[traced.readers([*behind])]})
+    return every & (not is_needed and bool((every & run.computing.of_type(_WRITES)).any()))
 
 
 def _working_on(traced: TracedOps, makers: list[int], shape: tuple[int, ...]) -> list[int]:
