@@ -569,6 +569,6 @@ class FoundAdvice:
     """What the rules said."""
 
     advice: tuple[Advice, ...]
-    """The largest gain first; empty where nothing is wrong or nothing can be judged."""
+    """In the order of `ranked`; empty where nothing is wrong or nothing can be judged."""
     notices: tuple[str, ...] = ()
     """A sentence on each error that rules failed with; mostly none."""

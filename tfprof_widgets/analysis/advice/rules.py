@@ -1,4 +1,4 @@
-"""All rules -> the advice on one run, largest gain first."""
+"""All rules -> the advice on one run, what matters most first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .run import Run
 
 ADVICE = table(
     """
-    advice_table: a piece of advice, the largest gain first
+    advice_table: a piece of advice, the largest gain first, a larger batch behind causes
         rule        text   the rule that gave it
         severity    text   `high`, `medium` or `low`
         title       text   what to change, in a sentence
