@@ -68,10 +68,17 @@ def test_the_cause_is_named_first_and_alone(rule: str) -> None:
 def test_a_product_with_one_hot_rows_is_to_pick_rows() -> None:
     (told,) = graph_run(*ONE_HOT).advice
     assert (told.rule, told.gain_ratio) == ("busy", pytest.approx(0.50, abs=0.01))
-    assert told.title.endswith("Its product with one-hot rows only picks rows of the weights.")
+    assert told.title.endswith("Its product with one-hot rows only picks rows of the other factor.")
     assert "keras.layers.Embedding" in told.fix.words
     other = graph_run(*(replace(op, type="Softmax") if op.type == "OneHot" else op for op in ONE_HOT)).advice
     assert [one.fix.words for one in other if one.rule == "busy"] == [""]
+
+
+@pytest.mark.parametrize(("sizes", "is_told"), [("200x1x64;1x200x64", True), ("200x200x64;1x200x64", False)])
+def test_an_op_that_makes_all_pairs_is_named(sizes: str, is_told: bool) -> None:
+    (told,) = graph_run(Op("sub", "Sub", 8_000, [0, 1], sizes, "200x200x64")).advice
+    assert (told.rule, told.severity) == ("busy", "low")
+    assert ("Sub (net.py:2) makes 2,560,000 numbers of 12,800: where" in told.title) == is_told
 
 
 def test_transpositions_of_heads_or_without_a_convolution_are_no_turned_images() -> None:
