@@ -240,7 +240,7 @@ export interface TraceMeta {
   hlo_ops?: HloMeta[];
   /** What `op_places.layer` counts. */
   layers?: LayerMeta[];
-  /** What to change, the largest gain first. Of a long capture it comes after the first paint, with the next two. */
+  /** What to change, what matters most first. Of a long capture it comes after the first paint, with the next two. */
   advice?: AdviceMeta[];
   /** Whether a larger batch fits, and why; none where none does. */
   batch_room?: string[];
