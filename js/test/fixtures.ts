@@ -100,6 +100,7 @@ function memoryTable(run: TrainingRun): Table {
     heap_bytes: f8(memory, (m) => m.bytes),
     free_bytes: f8(memory, (m) => capacity - m.bytes),
     fragmentation_ratio: zero.slice(),
+    address: zero.slice(),
     op: Int32Array.from(memory, (m) => names.id(m.op)),
     step: Int32Array.from(memory, (m) => m.step),
     region: none,

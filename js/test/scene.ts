@@ -174,6 +174,7 @@ function allocations(meta: TraceMeta, steps: Table): Table {
           dtype: id("float32"),
           shape: id("[32,222,222,64]"),
           freed_at: -1,
+          address: isFree ? 0 : 4096 + KEPT.slice(0, k).reduce((sum, one) => sum + one[2], 0) * GIB,
         });
       }
     }
@@ -187,6 +188,7 @@ function allocations(meta: TraceMeta, steps: Table): Table {
     time_ps: f8((row) => row.time_ps),
     requested_bytes: f8((row) => row.requested_bytes),
     allocation_bytes: f8((row) => row.allocation_bytes),
+    address: f8((row) => row.address),
     stack_bytes: f8(() => 0.2 * GIB),
     heap_bytes: f8((row) => row.heap_bytes),
     free_bytes: f8((row) => 3.8 * GIB - row.heap_bytes),

@@ -238,7 +238,7 @@ def _programs(results: Analysis, room: Room) -> Iterator[Part]:
 
 def _memory(results: Analysis, room: Room) -> Iterator[Part]:
     frame = results.memory.summary.sort_values("peak_bytes", ascending=False, kind="stable")
-    growing = [results.memory.growth(name).sentence for name in frame["allocator"].head(room.rows)]
+    growing = [results.memory.growth(name) for name in frame["allocator"].head(room.rows)]
     yield from part_of(
         "Memory",
         "prof.memory.summary",
@@ -254,7 +254,7 @@ def _memory(results: Analysis, room: Room) -> Iterator[Part]:
             "freed (count)": "n_deallocations",
         },
         room=room,
-        note=" ".join(sentence(one, room.sentence) for one in growing if one),
+        note=" ".join(sentence(one.sentence, room.sentence) for one in growing if one.is_significant),
     )
 
 

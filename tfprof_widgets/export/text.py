@@ -163,9 +163,9 @@ def _memory(results: Analysis) -> Iterator[str]:
             f"Memory {row['allocator']}: peak {size(row['peak_bytes'])}{limit} "
             f"at {number(row['peak_at_ms'])} ms, {_largest_piece(row)}{row['n_allocations']:,} allocations"
         )
-        growth = memory.growth(row["allocator"]).sentence
-        if growth:
-            yield f"  {growth}"
+        growth = memory.growth(row["allocator"])
+        if growth.is_significant:
+            yield f"  {growth.sentence}"
     if len(largest) > _N_ALLOCATORS:
         yield f"  ({_N_ALLOCATORS} of {len(largest)} allocators, those with the highest peaks)"
     if memory.remedy:

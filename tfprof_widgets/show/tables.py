@@ -266,7 +266,7 @@ def _host_column(trace: Trace, events: Int64) -> dict[str, tuple[npt.NDArray[Any
 
 
 def memory_table(results: Analysis, names: Names, rows: Rows) -> Table:
-    """Every allocation and deallocation, with the state of its allocator after it."""
+    """Every allocation and deallocation, with the state of its allocator after it; `address` 0 where it is not known."""
     snapshots = results.memory.snapshots
     dtypes, place = unique_codes(snapshots.dtype[rows])
     dtype_names = names.numbers(names.ids(dtype_name(code) for code in dtypes.tolist()))
@@ -277,10 +277,13 @@ def memory_table(results: Analysis, names: Names, rows: Rows) -> Table:
     pieces, dtype = sizes["fragmentation_ratio"]
     with np.errstate(over="ignore"):  # a ratio of a broken file may be any number
         sizes["fragmentation_ratio"] = np.round(pieces, 6), dtype  # as TensorFlow tells it: whole millionths
+    # That of a deallocation is that of its allocation; what a browser does not know exactly is no address.
+    is_known = (np.abs(snapshots.address) < 2**53) & ~(snapshots.is_free & snapshots.has_owner)
     return Table(
         {
             **columns_of(snapshots, rows, i4="allocator:allocator_id session:session_id freed_at", u1="is_free"),
             **columns_of(snapshots, rows, f8="time_ps"),
+            "address": (np.where(is_known, snapshots.address, 0)[rows].astype(np.float64), "f8"),
             **sizes,
             **{key: (numbers, "i4") for key, numbers in texts.items()},
             "dtype": (dtype_names[place], "i4"),

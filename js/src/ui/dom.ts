@@ -339,6 +339,17 @@ export function watchTheme(root: HTMLElement, onChange: () => void, signal: Abor
   atEnd(signal, () => observer.disconnect());
 }
 
+/** Four bytes of each colour, in whatever way a style sheet writes it; nothing where the page has no canvas. */
+export function rgbaOf(colors: readonly string[]): Uint8ClampedArray {
+  const ctx = h("canvas", { width: colors.length, height: 1 }).getContext("2d", { willReadFrequently: true });
+  if (!ctx) return new Uint8ClampedArray(4 * colors.length);
+  for (const [k, color] of colors.entries()) {
+    ctx.fillStyle = color;
+    ctx.fillRect(k, 0, 1, 1);
+  }
+  return ctx.getImageData(0, 0, colors.length, 1).data;
+}
+
 export function readPalette(root: HTMLElement): Palette {
   const probe = h("span", { hidden: true });
   root.append(probe);

@@ -117,6 +117,13 @@ class Snapshots:
         """Stack and heap together."""
         return self.stack_bytes + self.heap_bytes
 
+    @property
+    def has_owner(self) -> Bool:
+        """Of deallocations whether the allocation was seen."""
+        seen = np.zeros(len(self.event), np.bool_)
+        seen[self.freed_at[self.freed_at >= 0]] = True
+        return seen
+
     def rows_of(self, allocator: str) -> slice:
         k = bisect_left(self.allocators, allocator)
         if k == len(self.allocators) or self.allocators[k] != allocator:
