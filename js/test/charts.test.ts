@@ -384,6 +384,44 @@ describe("memory timeline", () => {
     expect(root.querySelector('[aria-selected="true"]')?.getAttribute("data-op-name")).toBe("sequential/conv2d/Relu");
   });
 
+  it("maps the addresses: what fits at the moment, in the colours of the owners, by keys and pointer", async () => {
+    const { root, page } = await show(memoryTimeline);
+    await choose(root, "Map");
+    const map = root.querySelector(".tfp-map") as HTMLElement;
+    const words = () => map.querySelector("p")?.textContent;
+    expect(words()).toContain("At the peak: largest free piece 1.10 of 1.32 GiB free, beyond the addresses that were used;");
+    expect(words()).toContain("a request for more than 1.10 GiB fails. Blank: free, or some of 307 MiB held since before");
+    const keys = () => [...map.querySelectorAll(".tfp-keys .tfp-key")].map((entry) => entry.textContent);
+    expect(keys()).toEqual(["convolution, matmul", "element-wise"]);
+    await choose(root, "Op");
+    expect(keys()).toHaveLength(4);
+    const plot = map.querySelector("[role=application]") as HTMLElement;
+    press(plot, "ArrowUp");
+    expect(map.querySelector("[aria-live]")?.textContent).toContain("389 MiB · sequential/conv2d/Relu, output");
+    press(plot, "Enter");
+    expect(page.link.get("selection")).toEqual(["sequential/conv2d/Relu"]);
+    press(plot, "ArrowLeft");
+    await settle();
+    expect(words()).toMatch(/^At [\d.]+ ms: largest free piece/);
+    pointer(plot, "pointermove", 2);
+    expect(map.querySelector(".tfp-tip")?.textContent).toContain("2.18 GiB and more beside the last block");
+  });
+
+  it("shares its window of time with the map, which zooms and pans it", async () => {
+    const { root, bokeh } = await show(memoryTimeline);
+    await choose(root, "Map");
+    const plot = root.querySelector("[role=application]") as HTMLElement;
+    const span = () => {
+      const { start, end } = bokeh.model("x") as { start: number; end: number };
+      return end - start;
+    };
+    const whole = span();
+    press(plot, "w");
+    await vi.waitFor(() => expect(span()).toBeCloseTo(whole / 1.2, 3));
+    press(plot, "f");
+    await vi.waitFor(() => expect(span()).toBeCloseTo(whole, 3));
+  });
+
   it("shows in its own place what failed when another allocator was chosen", async () => {
     const { root } = await show(memoryTimeline);
     vi.spyOn(console, "error").mockImplementation(() => undefined);

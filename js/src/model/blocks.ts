@@ -19,8 +19,6 @@ export interface Blocks extends Readonly<Record<BlockColumn, Float64Array>> {
 /** Addresses without a long stretch that was never used; `at`: where it begins on the axis. */
 export type Region = Readonly<Record<"address" | "bytes" | "at", number>>;
 
-/** What was never used is left out where it is longer than this part of what was. */
-const HOLE_RATIO = 1 / 4;
 /** Room on the axis between two regions, and for all such room, as parts of what was used. */
 const BREAK_RATIO = 1 / 64;
 const BREAKS_RATIO = 1 / 2;
@@ -57,7 +55,8 @@ function regionsOf({ n, address, bytes }: Pick<Blocks, "n" | "address" | "bytes"
   const joined: { from: number; to: number }[] = [];
   for (const one of used) {
     const last = joined[joined.length - 1];
-    if (last && one.from - last.to <= total * HOLE_RATIO) last.to = one.to;
+    // A longer stretch would leave little height for the blocks.
+    if (last && one.from - last.to <= total) last.to = one.to;
     else joined.push({ ...one });
   }
   const room = total * Math.min(BREAK_RATIO, BREAKS_RATIO / joined.length);

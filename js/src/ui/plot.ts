@@ -1,7 +1,7 @@
 /** Charts, Bokeh's and drawn ones: sources and ranges, labels with a halo, tooltips, clicks and drags along x. */
 
 import { atEnd, runOnce, type Script, unpacked, withAddress } from "../data/widget";
-import { h, on, rgbaOf } from "./dom";
+import { h, on, resolved, rgbaOf } from "./dom";
 import type { TraceView } from "./view";
 
 export interface PlotLabel {
@@ -265,14 +265,8 @@ function connected(element: HTMLElement, signal: AbortSignal): Promise<void> {
 
 /** The colours of the style sheet by token name ("ink", "c-input") as Bokeh understands them, which does not know `color(srgb ...)`. */
 export function bokehColors(root: HTMLElement, names: readonly string[]): Record<string, string> {
-  const probe = h("span", { hidden: true });
-  root.append(probe);
-  const colors = names.map((name) => {
-    probe.style.color = `var(--${name})`;
-    return getComputedStyle(probe).color;
-  });
-  probe.remove();
-  const rgba = rgbaOf(colors);
+  const values = names.map((name) => `var(--${name})`);
+  const rgba = rgbaOf(resolved(root, values));
   const css = (k: number) => `rgba(${rgba.slice(4 * k, 4 * k + 3).join(", ")}, ${rgba[4 * k + 3] / 255})`;
   return Object.fromEntries(names.map((name, k) => [name, css(k)]));
 }

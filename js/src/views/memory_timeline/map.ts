@@ -28,7 +28,7 @@ import {
   inFrame,
   on,
   onKeys,
-  readPalette,
+  resolved,
   rgbaOf,
   segmented,
   sized,
@@ -111,6 +111,9 @@ export class AllocatorMap implements Pane<MemoryScene> {
   #axis: Axis = { low: 0, high: 1 };
   #size = { width: 0, height: 0 };
   #raster = new Raster(0, 0);
+  /** Of the fills of all families, then of their edges. */
+  #rgba: Uint8ClampedArray | null = null;
+  #hatched = "";
   #block = -1;
 
   constructor(
@@ -127,12 +130,12 @@ export class AllocatorMap implements Pane<MemoryScene> {
     this.#tip = new TipBox(this.#plot);
     this.#draw = inFrame(() => this.#paint(), signal);
     chart.onWindow = this.#draw;
-    view.onTheme(this.#draw);
-    link.on("selection", this.#draw, signal);
-    watchSize(this.#plot, signal, (width, height) => {
-      this.#size = { width, height };
+    view.onTheme(() => {
+      this.#rgba = null;
       this.#draw();
     });
+    link.on("selection", this.#draw, signal);
+    watchSize(this.#plot, signal, this.#draw);
     watchPlot(this.#plot, signal, {
       onHover: (x, y) => this.#point(x, y),
       onLeave: () => this.#unpoint(),
@@ -148,6 +151,11 @@ export class AllocatorMap implements Pane<MemoryScene> {
     if (this.#scene?.events !== scene.events) {
       this.#blocks = blocksOf(scene.events, this.view.data.meta.sessions);
       this.#block = -1;
+      const { isFree, freedAt } = scene.events;
+      const isBefore = this.#blocks.row.some((row) => isFree[row] === 1);
+      const isOpen = this.#blocks.row.some((row) => !isFree[row] && freedAt[row] < 0);
+      const hatched = [isBefore && "allocated before the capture", isOpen && "not freed in it"].filter(Boolean);
+      this.#hatched = hatched.length > 0 ? ` Hatched: ${hatched.join(", or ")}.` : "";
       this.#color(scene);
       this.#fit(scene);
     }
@@ -245,8 +253,9 @@ export class AllocatorMap implements Pane<MemoryScene> {
 
   #paint(): void {
     const [scene, blocks] = [this.#scene, this.#blocks];
-    const { width, height } = this.#size;
+    const { clientWidth: width, clientHeight: height } = this.#plot;
     if (scene === null || blocks === null || width === 0 || this.element.hidden) return;
+    this.#size = { width, height };
     const { left, t0, t1 } = this.chart.place;
     const ratio = globalThis.devicePixelRatio || 1;
     const [w, tall] = [Math.round(this.#plotPx * ratio), Math.round(height * ratio)];
@@ -272,8 +281,8 @@ export class AllocatorMap implements Pane<MemoryScene> {
 
   #image(ctx: CanvasRenderingContext2D, ratio: number): ImageData {
     const { width, height, color, cover } = this.#raster;
-    const { fills, edges } = readPalette(this.view.root);
-    const rgba = rgbaOf([...fills, ...edges]);
+    this.#rgba ??= rgbaOf(resolved(this.view.root, ["s", "e"].flatMap((kind) => FAMILIES.map((name) => `var(--${kind}-${name})`))));
+    const rgba = this.#rgba;
     const image = ctx.createImageData(width, height);
     const stripe = Math.max(1, Math.round(STRIPE_PX * ratio));
     for (let i = 0; i < color.length; i++) {
@@ -384,16 +393,12 @@ export class AllocatorMap implements Pane<MemoryScene> {
   }
 
   #say(timePs: number): void {
-    const { events, allocator, when, moment } = this.#scene as MemoryScene;
+    const { allocator, when, moment } = this.#scene as MemoryScene;
     const blocks = this.#blocks as Blocks;
     const sentence = this.#sentence(timePs);
     const at = timePs === this.#now && moment === null ? when : `at ${formatInstant(timePs, 1e8)}`;
     const said = sentence ? `${at[0].toUpperCase()}${at.slice(1)}: ${sentence}.` : "";
-    const isBefore = blocks.row.some((row) => events.isFree[row] === 1);
-    const isOpen = blocks.row.some((row) => !events.isFree[row] && events.freedAt[row] < 0);
-    const hatched = [isBefore && "allocated before the capture", isOpen && "not freed in it"].filter(Boolean).join(", or ");
-    const legend = hatched ? ` Hatched: ${hatched}.` : "";
-    this.#words.textContent = `${said}${legend} Blank: ${this.#groundWords(timePs)}.`;
+    this.#words.textContent = `${said}${this.#hatched} Blank: ${this.#groundWords(timePs)}.`;
     const about = `Allocator map of ${allocator}: ${plural(blocks.n, "block")}`;
     const keys = "Left and right move the moment, up and down walk through the blocks, W and S zoom, A and D pan.";
     this.#plot.setAttribute("aria-label", `${about}. ${said} ${keys}`);

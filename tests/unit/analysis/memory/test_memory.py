@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 
 from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, trace
+from tests.captures import committed
 from tests.unit.analysis.failure.failure_drawings import failure
 from tfprof_widgets.analysis import MOST_BYTES, Analysis, MemoryProfile, compute_memory, memory_by_op
+from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Failure, Trace, empty_source_map, merge_traces
 
 CPU = "cpu_allocator"
@@ -322,7 +324,7 @@ def test_blocks_and_a_rest_that_stays_add_up_to_the_heap_at_any_time() -> None:
 
 @pytest.mark.parametrize("kind", ["h100_cnn_input", "h100_eager", "h100_resnet_mixed", "h100_oom", "keras_fit"])
 def test_blocks_of_a_capture_add_up_to_what_is_in_use_at_any_time(kind: str) -> None:
-    profile = committed_analysis(kind).memory
+    profile = Analysis(read_xspace(committed.content(kind))).memory
     for allocator in profile.allocators:
         assert_add_up(profile, allocator)
 
