@@ -46,8 +46,8 @@ function eventsOf(drawn: readonly Drawn[]): MemoryEvents {
     address: Float64Array.from(moves, ({ address, isFree, from }) => (isFree && from >= 0 ? 0 : address)),
     allocation_bytes: Float64Array.from(moves, ({ bytes }) => bytes),
     freed_at: Int32Array.from(moves, ({ k, isFree }) => (isFree ? -1 : release(k))),
-    ...{ requested_bytes: none(), stack_bytes: none(), heap_bytes: none(), free_bytes: none() },
-    ...{ fragmentation_ratio: none(), op: new Int32Array(n), step: new Int32Array(n) },
+    ...{ requested_bytes: none(), stack_bytes: none(), heap_bytes: none(), capacity_bytes: none() },
+    ...{ taken_bytes: none(), largest_free_bytes: none(), op: new Int32Array(n), step: new Int32Array(n) },
     ...{ region: new Int32Array(n), dtype: new Int32Array(n), shape: new Int32Array(n) },
   };
   return memoryEvents({ n, columns }, 0);
@@ -95,10 +95,10 @@ describe("gaps between blocks", () => {
         const free = new Uint8Array(held.length);
         for (const { from, to } of gapsAt(blocks, time)) free.fill(1, from, to);
         for (const { address, bytes } of blocks.regions) {
-          for (let a = address; a < address + bytes; a++) expect(free[a]).toBe(1 - held[a]);
+          const [own, others] = [free, held].map((one) => one.subarray(address, address + bytes));
+          expect(own).toEqual(others.map((one) => 1 - one));
         }
       }),
-      { numRuns: 60 },
     );
   });
 
@@ -182,7 +182,7 @@ describe("the picture of blocks", () => {
         // Edges are whole pixels: each may be off by half of one.
         expect(part).toBeCloseTo(area / 100 / blocks.length, width < 100 ? -0.5 : 1);
       }),
-      { numRuns: 40 },
+      { numRuns: 30 },
     );
   });
 
@@ -198,7 +198,7 @@ describe("the picture of blocks", () => {
     expect([at(20, 20), at(59, 20), at(61, 20)]).toEqual([1 | HATCH, 1 | HATCH, 0]);
   });
 
-  it("shows each of a hundred thousand blocks within a frame", () => {
+  it("shows as much of a hundred thousand blocks", () => {
     const n = 100_000;
     const drawn = Array.from({ length: n }, (_, k) => ({
       ...{ address: 1 + (k % 1000) * GRAIN, bytes: GRAIN },
@@ -211,7 +211,7 @@ describe("the picture of blocks", () => {
     const window = { t0: 0, t1: 100, low: 0, high: blocks.length };
     paintBlocks(blocks, events, color, window, out);
     expect(blocks.n).toBe(n);
-    expect(out.cover.every((part) => part > 0 || true)).toBe(true);
+    expect(out.cover.reduce((sum, part) => sum + part, 0) / out.cover.length).toBeCloseTo(0.8, 1);
   });
 });
 
@@ -221,8 +221,8 @@ function eventsOfSorted(drawn: readonly Drawn[]): MemoryEvents {
   const f8 = (value: (block: Drawn, isFree: boolean) => number) =>
     Float64Array.from({ length: n }, (_, i) => value(drawn[i >> 1], i % 2 === 1));
   const columns: Table["columns"] = Object.fromEntries(
-    ["allocator", "session", "requested_bytes", "stack_bytes", "heap_bytes", "free_bytes", "fragmentation_ratio"]
-      .concat(["op", "step", "region", "dtype", "shape"])
+    ["allocator", "session", "requested_bytes", "stack_bytes", "heap_bytes", "capacity_bytes", "taken_bytes"]
+      .concat(["largest_free_bytes", "op", "step", "region", "dtype", "shape"])
       .map((name) => [name, new Float64Array(n)]),
   );
   return memoryEvents(

@@ -259,8 +259,8 @@ def _memory(results: Analysis, room: Room) -> Iterator[Part]:
 
 
 def _largest_piece(row: Row) -> str:
-    free, ratio = row["free_bytes"], row["fragmentation_ratio"]
-    return "" if math.isnan(ratio) or not free > 0 else size(free * (1 - ratio))
+    free, piece = row["free_bytes"], row["largest_free_bytes"]
+    return "" if math.isnan(piece) or not free > 0 else size(piece)
 
 
 def _failed(failure: MemoryFailure, room: Room) -> Iterator[Part]:

@@ -181,10 +181,10 @@ def _input(results: Analysis) -> Iterator[str]:
 
 
 def _largest_piece(row: Mapping[Any, Any]) -> str:
-    free, ratio = row["free_bytes"], row["fragmentation_ratio"]
-    if math.isnan(ratio) or not free > 0:  # oneDNN's allocator does not tell
+    free, piece = row["free_bytes"], row["largest_free_bytes"]
+    if math.isnan(piece) or not free > 0:  # oneDNN's allocator does not tell
         return ""
-    return f"largest free piece {size(free * (1 - ratio))} of {size(free)} free, "
+    return f"largest free piece {size(piece)} of {size(free)} free, "
 
 
 def _bar(ratio: float) -> str:

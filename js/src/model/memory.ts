@@ -6,12 +6,18 @@ import { EMPTY_TABLE, type Table } from "../data/pack";
 
 const COLUMNS = {
   ...{ session: "session", time: "time_ps", isFree: "is_free", requested: "requested_bytes" },
-  ...{ allocated: "allocation_bytes", stack: "stack_bytes", heap: "heap_bytes", free: "free_bytes" },
-  ...{ fragmentation: "fragmentation_ratio", op: "op", step: "step", region: "region" },
+  ...{ allocated: "allocation_bytes", stack: "stack_bytes", heap: "heap_bytes", capacity: "capacity_bytes" },
+  ...{ taken: "taken_bytes", piece: "largest_free_bytes", op: "op", step: "step", region: "region" },
   ...{ dtype: "dtype", shape: "shape", freedAt: "freed_at", address: "address" },
 } as const;
+/** What a release has of its allocation, where its op is `AS_ALLOCATED`. */
+const OF_ALLOCATION = ["op", "region", "dtype", "shape", "requested", "allocated"] as const;
+const AS_ALLOCATED = -2;
 
-/** The memory events of one allocator: rows [begin, end) of the table, in time order. */
+/**
+ * The memory events of one allocator: rows [begin, end) of the table, in time order; `piece`: at most so much is free in one piece, `taken`: of
+ * the device, 0 where that is not known.
+ */
 export interface MemoryEvents extends Readonly<Record<keyof typeof COLUMNS, ArrayLike<number>>> {
   readonly begin: number;
   readonly end: number;
@@ -21,7 +27,19 @@ export function memoryEvents(table: Table, allocator: number): MemoryEvents {
   const owner = numbers(table, "allocator");
   const [begin, end] = [allocator, allocator + 1].map((one) => lowerBound(owner, one, 0, table.n));
   const named = Object.entries(COLUMNS).map(([name, column]) => [name, numbers(table, column)]);
-  return { begin, end, ...(Object.fromEntries(named) as Record<keyof typeof COLUMNS, ArrayLike<number>>) };
+  const events = Object.fromEntries(named) as Record<keyof typeof COLUMNS, ReturnType<typeof numbers>>;
+  for (const name of OF_ALLOCATION) events[name] = events[name].slice();
+  for (let row = begin; row < end; row++) {
+    const freedAt = events.freedAt[row];
+    if (freedAt < 0 || events.op[freedAt] !== AS_ALLOCATED) continue;
+    for (const name of OF_ALLOCATION) events[name][freedAt] = events[name][row];
+  }
+  return { begin, end, ...events };
+}
+
+/** Bytes that are free after a row. */
+export function freeBytes({ capacity, stack, heap }: MemoryEvents, row: number): number {
+  return capacity[row] - stack[row] - heap[row];
 }
 
 /**
@@ -142,7 +160,8 @@ export function countEvents(events: MemoryEvents, range: RangePs) {
 export function isFreeInformative(events: MemoryEvents, peak: number): boolean {
   if (peak < 0) return false;
   const used = events.stack[peak] + events.heap[peak];
-  return events.free[peak] > 0 && events.free[peak] <= used * 8;
+  const free = freeBytes(events, peak);
+  return free > 0 && free <= used * 8;
 }
 
 /** Bytes in use (stack + heap) after a row, or before it where it is written `~row`: what its event did is undone then. */
@@ -151,16 +170,16 @@ export function bytesInUse({ stack, heap, allocated, isFree }: MemoryEvents, row
   return stack[~row] + heap[~row] + allocated[~row] * (isFree[~row] ? 1 : -1);
 }
 
-/** At most so many of the free bytes lie in one piece after a row; NaN where the allocator does not tell. */
-export function largestPiece(events: MemoryEvents, row: number): number {
-  return events.free[row] * (1 - events.fragmentation[row]);
+/** What the allocator may still take of its device, as far as it is known. */
+export function untakenBytes({ capacity, taken }: MemoryEvents, row: number): number {
+  return taken[row] > 0 ? capacity[row] - taken[row] : 0;
 }
 
 /** Whether free memory was ever in pieces smaller than the largest allocation: only then can it matter that it is in pieces. */
 export function isInSmallPieces(events: MemoryEvents): boolean {
   let largest = 0;
   for (let i = events.begin; i < events.end; i++) largest = Math.max(largest, events.allocated[i]);
-  for (let i = events.begin; i < events.end; i++) if (largestPiece(events, i) < largest) return true;
+  for (let i = events.begin; i < events.end; i++) if (events.piece[i] + untakenBytes(events, i) < largest) return true;
   return false;
 }
 
@@ -351,7 +370,7 @@ export class OpPlaces {
     places: Table = EMPTY_TABLE,
   ) {
     const [layer, line] = [numbers(places, "layer"), numbers(places, "line")];
-    for (let op = 0; op < places.n; op++) this.#ops.set(meta.names[meta.op_name[op]], op);
+    for (let op = 0; op < meta.op_name.length; op++) this.#ops.set(meta.names[meta.op_name[op]], op);
     const layers = meta.layers ?? [];
     this.#layers = new Map(layers.flatMap(({ layer, allocating = [] }) => allocating.map((name) => [name, layer])));
     this.#of = { layer: (op) => meta.layers?.[layer[op]]?.layer ?? "", line: (op) => lineOf(meta, line[op]) };

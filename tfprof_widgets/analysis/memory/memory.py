@@ -84,7 +84,7 @@ TIMELINE = table(
         address           number  where the memory begins
         freed_at          int     of an allocation the row in which it is given back, else -1
     """,
-    browser="requested_bytes:f8 allocation_bytes:f8 stack_bytes:f8 heap_bytes:f8 free_bytes:f8 fragmentation_ratio:f8",
+    browser="requested_bytes:f8 allocation_bytes:f8 stack_bytes:f8 heap_bytes:f8",
     file="memory_timeline",
     file_has="allocator",
     read=lambda results: of_each_allocator(results.memory, "timeline") if results.has_events else pd.DataFrame(),
@@ -178,7 +178,7 @@ def within_machine(snapshots: Snapshots, machine_bytes: int) -> Snapshots:
     return replace(snapshots, free_bytes=free, fragmentation_ratio=fragmentation)
 
 
-_STATE = ("stack_bytes", "heap_bytes", "free_bytes", "fragmentation_ratio")
+_STATE = ("stack_bytes", "heap_bytes", "free_bytes", "fragmentation_ratio", "largest_free_bytes")
 OF_DEVICE = "GPU_"
 """In the names of TensorFlow's allocators of GPUs."""
 
@@ -462,6 +462,7 @@ def _summary(table: Snapshots) -> pd.DataFrame:
                 "heap_bytes": heap,
                 "free_bytes": free,
                 "fragmentation_ratio": float(table.fragmentation_ratio[peak.row]),
+                "largest_free_bytes": float(table.largest_free_bytes[peak.row]),
             }
         )
     return typed_table(rows, SUMMARY.types)

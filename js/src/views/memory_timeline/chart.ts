@@ -7,13 +7,14 @@ import {
   bytesInUse,
   byteUnit,
   envelope,
+  freeBytes,
   heldBy,
   isFreeInformative,
-  largestPiece,
   type MemoryEvents,
   type MemoryStep,
   rowAt,
   stepCurves,
+  untakenBytes,
 } from "../../model/memory";
 import { isSparse, stepLabel, stepWords, uncapturedSpans } from "../../model/range";
 import { niceTicks } from "../../model/steps";
@@ -52,13 +53,15 @@ export interface MemoryScene {
 
 const inUse = (events: MemoryEvents, row: number) => formatBytes(bytesInUse(events, row));
 
-/** "largest free piece 36.0 of 72.0 GiB free"; "" where the allocator tells nothing of it. */
+/** "largest free piece 3.52 of 3.54 GiB free, 68.4 GiB more not taken from the device"; "" where the allocator tells nothing of it. */
 export function pieceWords(events: MemoryEvents, row: number): string {
-  const piece = largestPiece(events, row);
-  if (!(piece >= 0 && events.free[row] > 0)) return "";
-  const [size, unit] = byteUnit(events.free[row]);
-  const [part, all] = [piece, events.free[row]].map((bytes) => formatNumber(bytes / size));
-  return `largest free piece ${part} of ${all} ${unit} free`;
+  const untaken = untakenBytes(events, row);
+  const [piece, free] = [events.piece[row], freeBytes(events, row) - untaken];
+  if (!(piece >= 0 && free > 0)) return "";
+  const [size, unit] = byteUnit(free);
+  const [part, all] = [piece, free].map((bytes) => formatNumber(bytes / size));
+  const more = untaken > 0 ? `, ${formatBytes(untaken)} more not taken from the device` : "";
+  return `largest free piece ${part} of ${all} ${unit} free${more}`;
 }
 
 export function opName({ names, sections, hlo_ops }: TraceMeta, id: number): string {
@@ -302,18 +305,17 @@ export class MemoryChart {
   #fill(chart: Chart, rows: Int32Array, t0: number, t1: number): number {
     const { events, peak } = this.#shown as MemoryScene;
     const heldRows = this.#heldRows();
-    const whole = (row: number) => events.stack[row] + events.heap[row] + events.free[row];
     const at = (row: number) => (row < 0 ? ~row : row);
     const levels = {
       stack: (row: number) => events.stack[at(row)],
       heap: (row: number) => bytesInUse(events, row),
-      free: (row: number) => Math.max(bytesInUse(events, row), this.isFreeDrawn ? whole(at(row)) : 0),
+      free: (row: number) => Math.max(bytesInUse(events, row), this.isFreeDrawn ? events.capacity[at(row)] : 0),
       held: (row: number) => heldRows?.[row - events.begin] ?? 0,
     };
     chart.setData("memory", stepCurves(rows, t0, t1, levels, events.time));
     const used = peak < 0 ? 0 : events.stack[peak] + events.heap[peak];
     chart.setData("peak", peak < 0 ? { x: [], y: [] } : { x: [Math.max(t0, events.time[peak]) / MS], y: [used] });
-    const top = this.isFreeDrawn && peak >= 0 ? used + events.free[peak] : used;
+    const top = this.isFreeDrawn && peak >= 0 ? events.capacity[peak] : used;
     return top > 0 ? top : 1;
   }
 

@@ -16,7 +16,7 @@ import {
   placeOf,
   Raster,
 } from "../../model/blocks";
-import { bytesInUse, byteUnit, largestPiece, OpPlaces, rowAt } from "../../model/memory";
+import { bytesInUse, byteUnit, freeBytes, OpPlaces, rowAt } from "../../model/memory";
 import { PLACE_SECTIONS } from "../../model/source";
 import { niceTicks } from "../../model/steps";
 import { type CsvColumns, csvOf, formatBytes, formatInstant, formatNumber, formatTime, plural } from "../../model/text";
@@ -308,7 +308,6 @@ export class AllocatorMap implements Pane<MemoryScene> {
   /** What is drawn over the blocks: the moment, the largest free piece, a request that failed, what has the focus. */
   #mark(): void {
     const blocks = this.#blocks as Blocks;
-    const scene = this.#scene as MemoryScene;
     const { left, right, t0, t1 } = this.chart.place;
     const marks: HTMLElement[] = [];
     const box = (kind: string, x0: number, x1: number, low: number, high: number) => {
@@ -329,11 +328,9 @@ export class AllocatorMap implements Pane<MemoryScene> {
       const { t0: from, t1: to } = freeAround(blocks, piece.gap, now, { t0, t1 });
       box("piece", this.#xOf(from), this.#xOf(to), ...this.#placesOf(piece.gap));
     }
-    const { memory_failure: failed } = this.view.data.meta;
-    const isFailed = failed?.allocator === scene.allocator && failed.at_ps !== null && failed.at_ps === scene.moment;
-    if (isFailed && failed.requested_bytes !== null) {
+    if (this.#failedBytes > 0) {
       const low = piece.where === "inside" ? this.#placesOf(piece.gap)[0] : 0;
-      box("request", x + 2, x + 16, low, low + failed.requested_bytes);
+      box("request", x + 2, x + 16, low, low + this.#failedBytes);
     }
     if (this.#block >= 0) {
       const k = this.#block;
@@ -350,6 +347,14 @@ export class AllocatorMap implements Pane<MemoryScene> {
     this.#say(now);
   }
 
+  /** Of the request that failed at the moment, 0 for none. */
+  get #failedBytes(): number {
+    const { moment, allocator } = this.#scene as MemoryScene;
+    const { memory_failure: failed } = this.view.data.meta;
+    const isIt = moment !== null && failed?.allocator === allocator && failed.at_ps === moment;
+    return isIt ? (failed.requested_bytes ?? 0) : 0;
+  }
+
   #placesOf({ from, to }: Gap): readonly [low: number, high: number] {
     const { regions } = this.#blocks as Blocks;
     return [placeOf(regions, from), placeOf(regions, to)];
@@ -358,7 +363,7 @@ export class AllocatorMap implements Pane<MemoryScene> {
   #piece(timePs: number) {
     const { events } = this.#scene as MemoryScene;
     const row = Math.max(events.begin, rowAt(events, timePs));
-    return largestFree(this.#blocks as Blocks, timePs, largestPiece(events, row), events.free[row]);
+    return largestFree(this.#blocks as Blocks, timePs, events.piece[row], freeBytes(events, row));
   }
 
   #ticks(left: number): PlotLabel[] {
@@ -387,9 +392,11 @@ export class AllocatorMap implements Pane<MemoryScene> {
       beyond: ", beyond the addresses that were used",
       "": ", where it lies is not known",
     }[where];
-    // An allocator of a host takes more from the machine.
-    const fits = allocator.includes("GPU_") ? `; a request for more than ${formatBytes(largestPiece(events, row))} fails` : "";
-    return `${piece}${words}${fits}`;
+    // Where it is not known what was taken of the device, there may be more.
+    const isAll = allocator.includes("GPU_") && events.taken[row] === events.capacity[row];
+    const failed = this.#failedBytes;
+    if (failed > 0) return `${piece}${words}; the request for ${formatBytes(failed)} failed`;
+    return `${piece}${words}${isAll ? `; a request for more than ${formatBytes(events.piece[row])} fails` : ""}`;
   }
 
   #say(timePs: number): void {
@@ -398,7 +405,9 @@ export class AllocatorMap implements Pane<MemoryScene> {
     const sentence = this.#sentence(timePs);
     const at = timePs === this.#now && moment === null ? when : `at ${formatInstant(timePs, 1e8)}`;
     const said = sentence ? `${at[0].toUpperCase()}${at.slice(1)}: ${sentence}.` : "";
-    this.#words.textContent = `${said}${this.#hatched} Blank: ${this.#groundWords(timePs)}.`;
+    const nothing = "This allocator told no addresses.";
+    const legend = `${said}${this.#hatched} Blank: ${this.#groundWords(timePs)}.`;
+    this.#words.textContent = blocks.n === 0 ? nothing : legend;
     const about = `Allocator map of ${allocator}: ${plural(blocks.n, "block")}`;
     const keys = "Left and right move the moment, up and down walk through the blocks, W and S zoom, A and D pan.";
     this.#plot.setAttribute("aria-label", `${about}. ${said} ${keys}`);

@@ -5,8 +5,8 @@ import type { TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
 import {
   countEvents,
+  freeBytes,
   isInSmallPieces,
-  largestPiece,
   type MemoryEvents,
   type MemoryStep,
   memoryEvents,
@@ -57,9 +57,10 @@ function showFacts(list: HTMLElement, facts: Facts): void {
   bytes(key("heap", "Heap"), (row) => events.heap[row]);
   if (facts.isLimited) {
     const piece = key("", "Largest free piece", "At most so much of the free memory lies in one piece");
-    bytes(key(facts.isFreeDrawn ? "free" : "", "Free"), (row) => events.free[row]);
-    bytes(piece, (row) => largestPiece(events, row));
-    bytes("Capacity", (row) => used(row) + events.free[row]);
+    bytes(key(facts.isFreeDrawn ? "free" : "", "Free"), (row) => freeBytes(events, row));
+    bytes(piece, (row) => events.piece[row]);
+    if (events.taken[peak] > 0 && events.taken[peak] < events.capacity[peak]) bytes("Taken from device", (row) => events.taken[row]);
+    bytes("Capacity", (row) => events.capacity[row]);
   }
   const times = [peak < 0 ? "–" : formatInstant(events.time[peak], 1e8)];
   if (moment !== null) times.push(formatInstant(moment, 1e8));
@@ -251,7 +252,7 @@ class MemoryTimeline {
       return;
     }
     const used = events.stack[peak] + events.heap[peak];
-    const of = events.free[peak] > 0 ? ` of ${formatBytes(used + events.free[peak])}` : "";
+    const of = freeBytes(events, peak) > 0 ? ` of ${formatBytes(events.capacity[peak])}` : "";
     const step = events.step[peak];
     const where = step >= 0 ? ` (${stepWords(this.view.data.meta.step_names, step)})` : "";
     const ofKept = this.#isHere(null) ? "" : ` of ${this.#kept()}`;

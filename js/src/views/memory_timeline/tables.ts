@@ -1,6 +1,5 @@
 /** The tables under the memory chart: holders by op, layer or line, by step, lifetimes, what is not freed. */
 
-import type { RangePs } from "../../data/columns";
 import { notReduced } from "../../data/hosts";
 import type { MemorySummaryRow } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
@@ -465,7 +464,7 @@ export function memoryPanes(
   view: TraceView,
   chart: MemoryChart,
   first: Choice,
-  onMoment: (timePs: number) => void,
+  onMoment: (timePs: number | null) => void,
   onChoose: () => void,
 ) {
   const live = new LiveTable(view);
