@@ -77,7 +77,7 @@ def test_the_moment_is_shown_in_the_chart(page: Page) -> None:
 def test_the_map_says_what_fits_and_draws_the_request_beside_the_largest_free_piece(page: Page) -> None:
     memory = page.get_by_role("tabpanel", name="Memory")
     chart = memory.locator('[aria-roledescription="allocator map"]')
-    sentence = "largest free piece 150 of 600 MiB free, outlined; the request for 512 MiB failed."
+    sentence = "largest free piece 150 of 600 MiB free (framed); the request for 512 MiB failed."
     expect(memory).to_contain_text(sentence)
     expect(chart).to_have_attribute("aria-label", re.compile(re.escape(sentence)))
     box = chart.bounding_box()

@@ -2,7 +2,7 @@
 
 import { firstWhere, lowerBound, type Span, upperBound } from "../data/columns";
 import type { SessionMeta } from "../data/meta";
-import type { MemoryEvents } from "./memory";
+import { freeBytes, type MemoryEvents } from "./memory";
 
 type BlockColumn = "row" | "address" | "bytes" | "at" | "start" | "end";
 /**
@@ -19,6 +19,8 @@ export interface Blocks extends Readonly<Record<BlockColumn, Float64Array>> {
 /** Addresses without a long stretch that was never used; `at`: where it begins on the axis. */
 export type Region = Readonly<Record<"address" | "bytes" | "at", number>>;
 
+/** What was never used is left out where it is longer than this part of what was. */
+const HOLE_RATIO = 1 / 8;
 /** Room on the axis between two regions, and for all such room, as parts of what was used. */
 const BREAK_RATIO = 1 / 64;
 const BREAKS_RATIO = 1 / 2;
@@ -38,13 +40,31 @@ export function blocksOf(events: MemoryEvents, sessions: readonly SessionMeta[])
     start: f8((row) => (isFree[row] ? Math.min(of(row).start_ps, time[row]) : time[row])),
     end: f8((row) => (isFree[row] ? time[row] : freedAt[row] >= 0 ? time[freedAt[row]] : of(row).stop_ps)),
   };
-  const regions = regionsOf(blocks);
+  const regions = regionsOf(blocks, (bytes) => isPiece(events, bytes));
   const last = regions[regions.length - 1];
   const at = blocks.address.map((own) => placeOf(regions, own));
   return { ...blocks, at, regions, length: last ? last.at + last.bytes : 0 };
 }
 
-function regionsOf({ n, address, bytes }: Pick<Blocks, "n" | "address" | "bytes">): Region[] {
+/** Whether the largest free piece ever had just this size, as far as the allocator tells it. */
+function isPiece(events: MemoryEvents, bytes: number): boolean {
+  const { begin, end, piece } = events;
+  for (let i = begin; i < end; i++) if (isSame(piece[i], bytes, freeBytes(events, i))) return true;
+  return false;
+}
+
+/** TensorFlow tells what is free in pieces in millionths. */
+const TOLD_RATIO = 1e-6;
+const GRAIN_BYTES = 256;
+
+function isSame(pieceBytes: number, bytes: number, freeBytes: number): boolean {
+  return Math.abs(pieceBytes - bytes) <= freeBytes * TOLD_RATIO + GRAIN_BYTES;
+}
+
+function regionsOf(
+  { n, address, bytes }: Pick<Blocks, "n" | "address" | "bytes">,
+  isKept: (bytes: number) => boolean,
+): Region[] {
   const used: { from: number; to: number }[] = [];
   for (let k = 0; k < n; k++) {
     const last = used[used.length - 1];
@@ -55,8 +75,7 @@ function regionsOf({ n, address, bytes }: Pick<Blocks, "n" | "address" | "bytes"
   const joined: { from: number; to: number }[] = [];
   for (const one of used) {
     const last = joined[joined.length - 1];
-    // A longer stretch would leave little height for the blocks.
-    if (last && one.from - last.to <= total) last.to = one.to;
+    if (last && (one.from - last.to <= total * HOLE_RATIO || isKept(one.from - last.to))) last.to = one.to;
     else joined.push({ ...one });
   }
   const room = total * Math.min(BREAK_RATIO, BREAKS_RATIO / joined.length);
@@ -115,17 +134,12 @@ export function blockAt(blocks: Blocks, timePs: number, place: number): number {
 /** "" where it cannot be told where the largest free piece lies, as blocks from before the capture may lie in what looks free. */
 export type Piece = { readonly where: "inside"; readonly gap: Gap } | { readonly where: "beyond" | "" };
 
-/** TensorFlow tells what is free in pieces in millionths. */
-const TOLD_RATIO = 1e-6;
-const GRAIN_BYTES = 256;
-
 /** Where the largest free piece lies, of which the allocator tells the size: in a gap of just that size, or where all gaps are smaller beyond them. */
 export function largestFree(blocks: Blocks, timePs: number, pieceBytes: number, freeBytes: number): Piece {
   const gaps = gapsAt(blocks, timePs);
-  const about = freeBytes * TOLD_RATIO + GRAIN_BYTES;
-  const gap = gaps.find(({ from, to, isInside }) => isInside && Math.abs(to - from - pieceBytes) <= about);
+  const gap = gaps.find(({ from, to, isInside }) => isInside && isSame(pieceBytes, to - from, freeBytes));
   if (gap) return { where: "inside", gap };
-  const isLarger = gaps.every(({ from, to }) => to - from < pieceBytes - about);
+  const isLarger = gaps.every(({ from, to }) => to - from < pieceBytes);
   return { where: isLarger ? "beyond" : "" };
 }
 

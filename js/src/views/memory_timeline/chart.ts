@@ -53,15 +53,18 @@ export interface MemoryScene {
 
 const inUse = (events: MemoryEvents, row: number) => formatBytes(bytesInUse(events, row));
 
-/** "largest free piece 3.52 of 3.54 GiB free, 68.4 GiB more not taken from the device"; "" where the allocator tells nothing of it. */
-export function pieceWords(events: MemoryEvents, row: number): string {
+/**
+ * "largest free piece 3.52 of 3.54 GiB free; 68.4 GiB more are not taken from the device"; "" where the allocator tells nothing.
+ * @param where behind the piece, where it lies
+ */
+export function pieceWords(events: MemoryEvents, row: number, where = ""): string {
   const untaken = untakenBytes(events, row);
   const [piece, free] = [events.piece[row], freeBytes(events, row) - untaken];
   if (!(piece >= 0 && free > 0)) return "";
   const [size, unit] = byteUnit(free);
   const [part, all] = [piece, free].map((bytes) => formatNumber(bytes / size));
-  const more = untaken > 0 ? `, ${formatBytes(untaken)} more not taken from the device` : "";
-  return `largest free piece ${part} of ${all} ${unit} free${more}`;
+  const more = untaken > 0 ? `; ${formatBytes(untaken)} more are not taken from the device` : "";
+  return `largest free piece ${part} of ${all} ${unit} free${where}${more}`;
 }
 
 export function opName({ names, sections, hlo_ops }: TraceMeta, id: number): string {

@@ -98,7 +98,8 @@ export class AllocatorMap implements Pane<MemoryScene> {
   readonly #marks = unspoken("div.marks");
   readonly #labels = unspoken("div.tfp-labels");
   readonly #legend = h("span.tfp-keys");
-  readonly #words = h("p.q.small");
+  readonly #ground = h("span.q.small");
+  readonly #words = h("p");
   readonly #live = h("div.sr", { "aria-live": "polite" });
   readonly #plot: HTMLElement;
   readonly #tip: TipBox;
@@ -126,7 +127,7 @@ export class AllocatorMap implements Pane<MemoryScene> {
     const by = segmented("Colours of the map", BY, this.#by, (value) => this.#colorBy(value), signal);
     const attributes = { tabindex: 0, role: "application", "aria-roledescription": "allocator map" };
     this.#plot = h("div.tfp-plot", attributes, this.#canvas, this.#marks, this.#labels);
-    this.element = h("div.tfp-map", h("div.bar", by, this.#legend), this.#words, this.#plot, this.#live);
+    this.element = h("div.tfp-map", h("div.bar", by, this.#legend, this.#ground), this.#words, this.#plot, this.#live);
     this.#tip = new TipBox(this.#plot);
     this.#draw = inFrame(() => this.#paint(), signal);
     chart.onWindow = this.#draw;
@@ -154,8 +155,8 @@ export class AllocatorMap implements Pane<MemoryScene> {
       const { isFree, freedAt } = scene.events;
       const isBefore = this.#blocks.row.some((row) => isFree[row] === 1);
       const isOpen = this.#blocks.row.some((row) => !isFree[row] && freedAt[row] < 0);
-      const hatched = [isBefore && "allocated before the capture", isOpen && "not freed in it"].filter(Boolean);
-      this.#hatched = hatched.length > 0 ? ` Hatched: ${hatched.join(", or ")}.` : "";
+      const hatched = [isBefore && "allocated before", isOpen && "not freed in the capture"].filter(Boolean);
+      this.#hatched = hatched.length > 0 ? `hatched: ${hatched.join(", or ")} · ` : "";
       this.#color(scene);
       this.#fit(scene);
     }
@@ -226,7 +227,8 @@ export class AllocatorMap implements Pane<MemoryScene> {
   #fit({ allocator }: MemoryScene): void {
     const blocks = this.#blocks as Blocks;
     const failure = this.view.data.meta.memory_failure;
-    const asked = failure?.allocator === allocator ? (failure.requested_bytes ?? 0) : 0;
+    const isHere = failure?.allocator === allocator && failure.at_ps !== null;
+    const asked = isHere ? (failure.requested_bytes ?? 0) : 0;
     this.#axis = { low: 0, high: Math.max(1, blocks.length, asked) };
   }
 
@@ -376,27 +378,26 @@ export class AllocatorMap implements Pane<MemoryScene> {
       const text = formatNumber(tick * step, 4).replace(/\.0+$|(\.\d*?)0+$/, "$1");
       ticks.push({ x: left - 4, y, text, align: "right", isFaint: true });
     }
-    const last = ticks[ticks.length - 1];
-    return last ? [...ticks.slice(0, -1), { ...last, text: `${last.text} ${unit}` }] : ticks;
+    return [...ticks, { x: left + 3, y: 8, text: unit, align: "left", isFaint: true }];
   }
 
   /** What fits at a time, and what the picture leaves open. */
   #sentence(timePs: number): string {
     const { events, allocator } = this.#scene as MemoryScene;
     const row = rowAt(events, timePs);
-    const piece = row < 0 ? "" : pieceWords(events, row);
+    if (row < 0) return "";
+    const where = {
+      inside: " (framed)",
+      beyond: " (beyond the addresses that were used)",
+      "": " (it is not known where)",
+    }[this.#piece(timePs).where];
+    const piece = pieceWords(events, row, where);
     if (piece === "") return "";
-    const { where } = this.#piece(timePs);
-    const words = {
-      inside: ", outlined",
-      beyond: ", beyond the addresses that were used",
-      "": ", where it lies is not known",
-    }[where];
     // Where it is not known what was taken of the device, there may be more.
     const isAll = allocator.includes("GPU_") && events.taken[row] === events.capacity[row];
     const failed = this.#failedBytes;
-    if (failed > 0) return `${piece}${words}; the request for ${formatBytes(failed)} failed`;
-    return `${piece}${words}${isAll ? `; a request for more than ${formatBytes(events.piece[row])} fails` : ""}`;
+    if (failed > 0) return `${piece}; the request for ${formatBytes(failed)} failed`;
+    return `${piece}${isAll ? `; a request for more than ${formatBytes(events.piece[row])} fails` : ""}`;
   }
 
   #say(timePs: number): void {
@@ -405,9 +406,8 @@ export class AllocatorMap implements Pane<MemoryScene> {
     const sentence = this.#sentence(timePs);
     const at = timePs === this.#now && moment === null ? when : `at ${formatInstant(timePs, 1e8)}`;
     const said = sentence ? `${at[0].toUpperCase()}${at.slice(1)}: ${sentence}.` : "";
-    const nothing = "This allocator told no addresses.";
-    const legend = `${said}${this.#hatched} Blank: ${this.#groundWords(timePs)}.`;
-    this.#words.textContent = blocks.n === 0 ? nothing : legend;
+    this.#words.textContent = blocks.n === 0 ? "This allocator told no addresses." : said;
+    this.#ground.textContent = `${this.#hatched}blank: ${this.#groundWords(timePs)}`;
     const about = `Allocator map of ${allocator}: ${plural(blocks.n, "block")}`;
     const keys = "Left and right move the moment, up and down walk through the blocks, W and S zoom, A and D pan.";
     this.#plot.setAttribute("aria-label", `${about}. ${said} ${keys}`);
