@@ -210,7 +210,8 @@ export class MemoryChart {
     readonly onMoment: (timePs: number | null) => void,
   ) {
     this.#draw = inFrame(() => this.#render(), view.signal);
-    this.#drawLater = paced(() => this.#render(), view.signal);
+    // The map follows a zoom with every frame, Bokeh when it rests.
+    this.#drawLater = paced(() => this.#render(), view.signal, () => true);
   }
 
   async build(): Promise<void> {

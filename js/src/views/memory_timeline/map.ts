@@ -17,6 +17,7 @@ import {
   Raster,
 } from "../../model/blocks";
 import { bytesInUse, byteUnit, freeBytes, OpPlaces, rowAt } from "../../model/memory";
+import { cutNames } from "../../model/names";
 import { PLACE_SECTIONS } from "../../model/source";
 import { niceTicks } from "../../model/steps";
 import { type CsvColumns, csvOf, formatBytes, formatInstant, formatNumber, formatTime, plural } from "../../model/text";
@@ -81,6 +82,7 @@ function ranked(blocks: Blocks, names: readonly string[]): Owners {
   };
 }
 
+const KEY_CHARACTERS = 26;
 const ZOOM_PER_NOTCH = 1.2;
 const PAN_RATIO = 0.1;
 const LABEL_PX = 36;
@@ -215,8 +217,9 @@ export class AllocatorMap implements Pane<MemoryScene> {
       const keys = shown.map((one) => ({ color: one, text: one === OTHER ? "others" : FAMILY_LABELS[FAMILIES[one]] }));
       this.#owners = { color, keys };
     }
+    const short = cutNames(this.#owners.keys.map(({ text }) => text), (text) => text.length <= KEY_CHARACTERS);
     const entries = this.#owners.keys.map(({ color, text }) => {
-      const entry = legendEntry(swatch(`var(--e-${FAMILIES[color]})`), text);
+      const entry = legendEntry(swatch(`var(--e-${FAMILIES[color]})`), short.get(text) ?? text);
       entry.title = text;
       return entry;
     });
