@@ -104,14 +104,20 @@ describe("gaps between blocks", () => {
 
   it("have the block or nothing at each place", () => {
     fc.assert(
-      fc.property(drawings, fc.integer({ min: 0, max: 99 }), fc.integer({ min: 1, max: 12 * GRAIN }), (drawn, time, a) => {
-        const blocks = blocksOf(eventsOf(drawn), SESSIONS);
-        const isInside = blocks.regions.some(({ address, bytes }) => address <= a && a < address + bytes);
-        fc.pre(isInside);
-        const found = blockAt(blocks, time, placeOf(blocks.regions, a));
-        expect(found >= 0).toBe(heldAt(drawn, time)[a] === 1);
-        if (found >= 0) expect(blocks.address[found] <= a && a < blocks.address[found] + blocks.bytes[found]).toBe(true);
-      }),
+      fc.property(
+        drawings,
+        fc.integer({ min: 0, max: 99 }),
+        fc.integer({ min: 1, max: 12 * GRAIN }),
+        (drawn, time, a) => {
+          const blocks = blocksOf(eventsOf(drawn), SESSIONS);
+          const isInside = blocks.regions.some(({ address, bytes }) => address <= a && a < address + bytes);
+          fc.pre(isInside);
+          const found = blockAt(blocks, time, placeOf(blocks.regions, a));
+          expect(found >= 0).toBe(heldAt(drawn, time)[a] === 1);
+          if (found >= 0)
+            expect(blocks.address[found] <= a && a < blocks.address[found] + blocks.bytes[found]).toBe(true);
+        },
+      ),
     );
   });
 });

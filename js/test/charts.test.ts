@@ -389,7 +389,9 @@ describe("memory timeline", () => {
     await choose(root, "Map");
     const map = root.querySelector(".tfp-map") as HTMLElement;
     const words = () => map.querySelector("p")?.textContent;
-    expect(words()).toContain("At the peak: largest free piece 1.10 of 1.32 GiB free (beyond the addresses that were used);");
+    expect(words()).toContain(
+      "At the peak: largest free piece 1.10 of 1.32 GiB free (beyond the addresses that were used);",
+    );
     expect(words()).toContain("a request for more than 1.10 GiB fails.");
     expect(map.querySelector(".bar")?.textContent).toContain("blank: free, or some of 307 MiB held since before");
     const keys = () => [...map.querySelectorAll(".tfp-keys .tfp-key")].map((entry) => entry.textContent);

@@ -2,13 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Table } from "../src/data/pack";
-import {
-  type MemoryEvents,
-  memoryEvents,
-  memorySteps,
-  topLifetimes,
-  unfreedByOp,
-} from "../src/model/memory";
+import { type MemoryEvents, memoryEvents, memorySteps, topLifetimes, unfreedByOp } from "../src/model/memory";
 
 const STEP = 100;
 const WORK = 0;
@@ -105,7 +99,12 @@ describe("memory by step", () => {
 
 describe("what is not given back", () => {
   it("is told by op, with how much a step adds", () => {
-    const moves = Array.from({ length: 20 }, (_, k) => ({ at: k * STEP + 60, address: 1000 + k, bytes: 100, op: LOST }));
+    const moves = Array.from({ length: 20 }, (_, k) => ({
+      at: k * STEP + 60,
+      address: 1000 + k,
+      bytes: 100,
+      op: LOST,
+    }));
     const events = drawn(moves, 1000);
     expect(unfreedByOp(events, memorySteps(events, stepsTable(20)))).toEqual([
       { op: LOST, nAllocations: 18, nSteps: 18, allocatedBytes: 1800, bytesPerStep: 100, heldBytes: 1800 },

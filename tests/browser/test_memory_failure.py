@@ -84,7 +84,9 @@ def test_the_map_says_what_fits_and_draws_the_request_beside_the_largest_free_pi
     piece, request = (chart.locator(f".{kind}").bounding_box() for kind in ("piece", "request"))
     assert box and piece and request
     assert request["height"] / piece["height"] == pytest.approx(512 / 150, rel=0.05)
-    chart.hover(position={"x": piece["x"] - box["x"] + piece["width"] - 5, "y": piece["y"] - box["y"] + piece["height"] / 2})
+    chart.hover(
+        position={"x": piece["x"] - box["x"] + piece["width"] - 5, "y": piece["y"] - box["y"] + piece["height"] / 2}
+    )
     expect(chart.locator(".tfp-tip")).to_contain_text("150 MiB between two blocks")
     expect(chart.locator(".tfp-tip")).to_contain_text("the request for 512 MiB failed")
     picture(memory, "allocator_map")
@@ -97,7 +99,9 @@ def test_a_block_of_the_map_selects_its_op_and_tells_of_it_by_keys(page: Page) -
     page.keyboard.press("ArrowUp")
     expect(memory.locator(".tfp-map > .sr")).to_contain_text("100 MiB · StatefulPartitionedCall/model/embed/Reshape")
     page.keyboard.press("Enter")
-    expect(explanation(page).get_by_role("button", name=re.compile("Reshape")).first).to_have_attribute("aria-pressed", "true")
+    expect(explanation(page).get_by_role("button", name=re.compile("Reshape")).first).to_have_attribute(
+        "aria-pressed", "true"
+    )
     page.keyboard.press("Enter")
 
 

@@ -80,9 +80,7 @@ def memory_list(results: Analysis, rows: slice) -> list[dict[str, Any]]:
     memory = results.memory
     growths = [memory.growth(name) for name in memory.allocators[rows]]
     summary = records(memory.summary[SUMMARY.in_browser()].iloc[rows])
-    return [
-        row | fields_of(growth, "sentence", "is_significant") for row, growth in zip(summary, growths, strict=True)
-    ]
+    return [row | fields_of(growth, "sentence", "is_significant") for row, growth in zip(summary, growths, strict=True)]
 
 
 _MOST_OPS = 100

@@ -217,7 +217,8 @@ export function paintBlocks(blocks: Blocks, events: MemoryEvents, colorOf: Uint8
   const perByte = height / (window.high - window.low);
   const { n, at, bytes, start, end, row } = blocks;
   for (let k = 0; k < n; k++) {
-    if (end[k] <= window.t0 || start[k] >= window.t1 || at[k] >= window.high || at[k] + bytes[k] <= window.low) continue;
+    if (end[k] <= window.t0 || start[k] >= window.t1 || at[k] >= window.high || at[k] + bytes[k] <= window.low)
+      continue;
     const x0 = Math.max(0, (start[k] - window.t0) * perPs);
     const x1 = Math.min(width, (end[k] - window.t0) * perPs);
     const y0 = Math.max(0, height - (at[k] + bytes[k] - window.low) * perByte);

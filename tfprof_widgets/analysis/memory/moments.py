@@ -142,11 +142,12 @@ class Snapshots:
         """Deallocations that are told in all as their allocations."""
         made = self._allocated_at
         columns = [getattr(self, name) for name in _GROUP]
-        return (made >= 0) & np.all([column == column[made] for column in columns], axis=0)
+        same: Bool = np.all([column == column[made] for column in columns], axis=0)
+        return (made >= 0) & same
 
     @cached_property
     def taken_bytes(self) -> Float64:
-        """What the allocator has taken from its device, of which the fragmentation is told; NaN where that cannot be found out."""
+        """What the allocator has taken from its device, of which the fragmentation is told; NaN where it cannot be found."""
         taken = np.full(len(self.event), np.nan)
         for low, high in pairwise(self.allocator_offsets.tolist()):  # one turn per allocator
             rows, most = slice(low, high), self.capacity_bytes[low:high]

@@ -291,7 +291,8 @@ class MemoryFailure:
     """In use and free together."""
     largest_free_bytes: float = math.nan
     """At most so much lay in one piece: the free bytes times (1 - fragmentation). Memory that the allocator has not taken from
-    the device yet counts as free where the capture does not tell how much that is. NaN where that is more than the request, which failed."""
+    the device counts as free where the capture does not tell how much that is. NaN where that is more than the request,
+    which failed."""
     fragmentation_ratio: float = math.nan
     """How scattered the free memory was: 1 - largest free block / free bytes, as the allocator reports it."""
     by_op: pd.DataFrame

@@ -211,7 +211,11 @@ export class MemoryChart {
   ) {
     this.#draw = inFrame(() => this.#render(), view.signal);
     // The map follows a zoom with every frame, Bokeh when it rests.
-    this.#drawLater = paced(() => this.#render(), view.signal, () => true);
+    this.#drawLater = paced(
+      () => this.#render(),
+      view.signal,
+      () => true,
+    );
   }
 
   async build(): Promise<void> {

@@ -217,7 +217,10 @@ export class AllocatorMap implements Pane<MemoryScene> {
       const keys = shown.map((one) => ({ color: one, text: one === OTHER ? "others" : FAMILY_LABELS[FAMILIES[one]] }));
       this.#owners = { color, keys };
     }
-    const short = cutNames(this.#owners.keys.map(({ text }) => text), (text) => text.length <= KEY_CHARACTERS);
+    const short = cutNames(
+      this.#owners.keys.map(({ text }) => text),
+      (text) => text.length <= KEY_CHARACTERS,
+    );
     const entries = this.#owners.keys.map(({ color, text }) => {
       const entry = legendEntry(swatch(`var(--e-${FAMILIES[color]})`), short.get(text) ?? text);
       entry.title = text;
@@ -286,7 +289,12 @@ export class AllocatorMap implements Pane<MemoryScene> {
 
   #image(ctx: CanvasRenderingContext2D, ratio: number): ImageData {
     const { width, height, color, cover } = this.#raster;
-    this.#rgba ??= rgbaOf(resolved(this.view.root, ["s", "e"].flatMap((kind) => FAMILIES.map((name) => `var(--${kind}-${name})`))));
+    this.#rgba ??= rgbaOf(
+      resolved(
+        this.view.root,
+        ["s", "e"].flatMap((kind) => FAMILIES.map((name) => `var(--${kind}-${name})`)),
+      ),
+    );
     const rgba = this.#rgba;
     const image = ctx.createImageData(width, height);
     const stripe = Math.max(1, Math.round(STRIPE_PX * ratio));
@@ -339,13 +347,7 @@ export class AllocatorMap implements Pane<MemoryScene> {
     }
     if (this.#block >= 0) {
       const k = this.#block;
-      box(
-        "block",
-        this.#xOf(blocks.start[k]),
-        this.#xOf(blocks.end[k]),
-        blocks.at[k],
-        blocks.at[k] + blocks.bytes[k],
-      );
+      box("block", this.#xOf(blocks.start[k]), this.#xOf(blocks.end[k]), blocks.at[k], blocks.at[k] + blocks.bytes[k]);
     }
     this.#marks.replaceChildren(...marks);
     drawLabels(this.#labels, this.#ticks(left));
@@ -438,7 +440,8 @@ export class AllocatorMap implements Pane<MemoryScene> {
     const freed = isBefore ? row : events.freedAt[row];
     const when = isBefore ? "" : `from ${formatInstant(events.time[row], 1e6)}${inStep(meta, events, row)}`;
     const lived = isBefore || freed < 0 ? "" : `for ${formatTime(events.time[freed] - events.time[row])}`;
-    const ended = freed < 0 ? "not freed in this capture" : isBefore ? `freed at ${formatInstant(events.time[row], 1e6)}` : "";
+    const ended =
+      freed < 0 ? "not freed in this capture" : isBefore ? `freed at ${formatInstant(events.time[row], 1e6)}` : "";
     const lines = [isBefore ? "" : kind.join(" · "), [when, lived, ended].filter(Boolean).join(" · ")];
     const address = `at ${hex(blocks.address[k])}, ${formatBytes(blocks.at[k])} from the lowest`;
     return {

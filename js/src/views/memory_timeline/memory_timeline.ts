@@ -59,7 +59,8 @@ function showFacts(list: HTMLElement, facts: Facts): void {
     const piece = key("", "Largest free piece", "At most so much of the free memory lies in one piece");
     bytes(key(facts.isFreeDrawn ? "free" : "", "Free"), (row) => freeBytes(events, row));
     bytes(piece, (row) => events.piece[row]);
-    if (events.taken[peak] > 0 && events.taken[peak] < events.capacity[peak]) bytes("Taken from device", (row) => events.taken[row]);
+    if (events.taken[peak] > 0 && events.taken[peak] < events.capacity[peak])
+      bytes("Taken from device", (row) => events.taken[row]);
     bytes("Capacity", (row) => events.capacity[row]);
   }
   const times = [peak < 0 ? "–" : formatInstant(events.time[peak], 1e8)];
