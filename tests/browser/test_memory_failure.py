@@ -54,6 +54,7 @@ def test_nothing_is_cut_off_and_the_chart_has_room(page: Page, width_px: int) ->
 
 
 def test_a_row_selects_its_ops_in_every_view_and_again_none(page: Page) -> None:
+    page.get_by_role("group", name="Table").get_by_role("button", name="By op").click()
     row = explanation(page).get_by_role("group", name="Held by layer").get_by_role("button").first
     row.click()
     expect(row).to_have_attribute("aria-pressed", "true")
@@ -69,7 +70,6 @@ def test_the_moment_is_shown_in_the_chart(page: Page) -> None:
     memory = page.get_by_role("tabpanel", name="Memory")
     expect(memory).not_to_contain_text("asked for 512 MiB")  # that is told above
     memory.get_by_role("button", name="Show the moment in the chart").click()
-    memory.get_by_role("group", name="Table").get_by_role("button", name="By op").click()
     expect(memory).to_contain_text("In memory at 0.01")
     memory.get_by_role("group", name="Table").get_by_role("button", name="Map").click()
 
@@ -84,11 +84,11 @@ def test_the_map_says_what_fits_and_draws_the_request_beside_the_largest_free_pi
     piece, request = (chart.locator(f".{kind}").bounding_box() for kind in ("piece", "request"))
     assert box and piece and request
     assert request["height"] / piece["height"] == pytest.approx(512 / 150, rel=0.05)
-    chart.hover(
-        position={"x": piece["x"] - box["x"] + piece["width"] - 5, "y": piece["y"] - box["y"] + piece["height"] / 2}
-    )
+    now = chart.locator(".now").bounding_box()
+    assert now
+    chart.hover(position={"x": now["x"] - box["x"] + 1, "y": piece["y"] - box["y"] + piece["height"] / 2})
     expect(chart.locator(".tfp-tip")).to_contain_text("150 MiB between two blocks")
-    expect(chart.locator(".tfp-tip")).to_contain_text("the request for 512 MiB failed")
+    expect(chart.locator(".tfp-tip")).to_contain_text("largest free piece 150 of 600 MiB free (framed)")
     picture(memory, "allocator_map")
 
 

@@ -12,6 +12,7 @@ import {
   gapsAt,
   HATCH,
   largestFree,
+  type Piece,
   paintBlocks,
   placeOf,
   Raster,
@@ -151,7 +152,9 @@ export class AllocatorMap implements Pane<MemoryScene> {
   }
 
   show(scene: MemoryScene): void {
-    if (this.#scene?.events !== scene.events) {
+    const isNew = this.#scene?.events !== scene.events;
+    this.#scene = scene;
+    if (isNew) {
       this.#blocks = blocksOf(scene.events, this.view.data.meta.sessions);
       this.#block = -1;
       const { isFree, freedAt } = scene.events;
@@ -160,9 +163,8 @@ export class AllocatorMap implements Pane<MemoryScene> {
       const hatched = [isBefore && "allocated before", isOpen && "not freed in the capture"].filter(Boolean);
       this.#hatched = hatched.length > 0 ? `hatched: ${hatched.join(", or ")} · ` : "";
       this.#color(scene);
-      this.#fit(scene);
+      this.#fit();
     }
-    this.#scene = scene;
     this.#draw();
   }
 
@@ -230,12 +232,22 @@ export class AllocatorMap implements Pane<MemoryScene> {
   }
 
   /** All addresses, and room for a request that failed. */
-  #fit({ allocator }: MemoryScene): void {
-    const blocks = this.#blocks as Blocks;
-    const failure = this.view.data.meta.memory_failure;
-    const isHere = failure?.allocator === allocator && failure.at_ps !== null;
-    const asked = isHere ? (failure.requested_bytes ?? 0) : 0;
-    this.#axis = { low: 0, high: Math.max(1, blocks.length, asked) };
+  #fit(): void {
+    const failed = this.#failure;
+    const top = failed ? this.#lowest(this.#piece(failed.at_ps)) + failed.requested_bytes : 0;
+    this.#axis = { low: 0, high: Math.max(1, (this.#blocks as Blocks).length, top) };
+  }
+
+  /** The request of this allocator that failed; null where its size or moment is not known. */
+  get #failure() {
+    const { allocator, at_ps = null, requested_bytes = null } = this.view.data.meta.memory_failure ?? {};
+    if (at_ps === null || requested_bytes === null || allocator !== this.#scene?.allocator) return null;
+    return { at_ps, requested_bytes };
+  }
+
+  /** Where a request is drawn: from the begin of the largest free piece. */
+  #lowest(piece: Piece): number {
+    return piece.where === "inside" ? this.#placesOf(piece.gap)[0] : 0;
   }
 
   get #plotPx(): number {
@@ -341,10 +353,8 @@ export class AllocatorMap implements Pane<MemoryScene> {
       const { t0: from, t1: to } = freeAround(blocks, piece.gap, now, { t0, t1 });
       box("piece", this.#xOf(from), this.#xOf(to), ...this.#placesOf(piece.gap));
     }
-    if (this.#failedBytes > 0) {
-      const low = piece.where === "inside" ? this.#placesOf(piece.gap)[0] : 0;
-      box("request", x + 2, x + 16, low, low + this.#failedBytes);
-    }
+    const failed = this.#failedBytes(now);
+    if (failed > 0) box("request", x + 2, x + 16, this.#lowest(piece), this.#lowest(piece) + failed);
     if (this.#block >= 0) {
       const k = this.#block;
       box("block", this.#xOf(blocks.start[k]), this.#xOf(blocks.end[k]), blocks.at[k], blocks.at[k] + blocks.bytes[k]);
@@ -354,12 +364,10 @@ export class AllocatorMap implements Pane<MemoryScene> {
     this.#say(now);
   }
 
-  /** Of the request that failed at the moment, 0 for none. */
-  get #failedBytes(): number {
-    const { moment, allocator } = this.#scene as MemoryScene;
-    const { memory_failure: failed } = this.view.data.meta;
-    const isIt = moment !== null && failed?.allocator === allocator && failed.at_ps === moment;
-    return isIt ? (failed.requested_bytes ?? 0) : 0;
+  /** Of the request that failed at a time, 0 for none. */
+  #failedBytes(timePs: number): number {
+    const failed = this.#failure;
+    return failed?.at_ps === timePs ? failed.requested_bytes : 0;
   }
 
   #placesOf({ from, to }: Gap): readonly [low: number, high: number] {
@@ -367,7 +375,7 @@ export class AllocatorMap implements Pane<MemoryScene> {
     return [placeOf(regions, from), placeOf(regions, to)];
   }
 
-  #piece(timePs: number) {
+  #piece(timePs: number): Piece {
     const { events } = this.#scene as MemoryScene;
     const row = Math.max(events.begin, rowAt(events, timePs));
     return largestFree(this.#blocks as Blocks, timePs, events.piece[row], freeBytes(events, row));
@@ -400,7 +408,7 @@ export class AllocatorMap implements Pane<MemoryScene> {
     if (piece === "") return "";
     // Where it is not known what was taken of the device, there may be more.
     const isAll = allocator.includes("GPU_") && events.taken[row] === events.capacity[row];
-    const failed = this.#failedBytes;
+    const failed = this.#failedBytes(timePs);
     if (failed > 0) return `${piece}; the request for ${formatBytes(failed)} failed`;
     return `${piece}${isAll ? `; a request for more than ${formatBytes(events.piece[row])} fails` : ""}`;
   }
@@ -523,7 +531,7 @@ export class AllocatorMap implements Pane<MemoryScene> {
   }
 
   #toAxis(low: number, length: number): void {
-    this.#fit(this.#scene as MemoryScene);
+    this.#fit();
     const { high } = this.#axis;
     const own = Math.max(1, Math.min(high, length));
     const from = Math.max(0, Math.min(high - own, low));
