@@ -220,7 +220,8 @@ export interface TraceMeta {
   n_allocators?: number;
   memory_remedy: string | null;
   memory_failure?: MemoryFailureMeta | null;
-  memory_summary: MemorySummaryRow[];
+  /** Also what each does from step to step, in words, and whether it looks like a leak. */
+  memory_summary: (MemorySummaryRow & { sentence: string; is_significant: boolean })[];
   /** The GPU whose memory is fullest at its peak; null where none reported any. */
   device_memory?: { allocator: string; peak_bytes: number; capacity_bytes: number } | null;
   pipelines: PipelineMeta[];
