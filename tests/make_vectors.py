@@ -199,18 +199,12 @@ def of_memory(results: Analysis, *ranges: tuple[int, int]) -> dict[str, Any]:
     """What the memory of the only allocator is said to do."""
     memory = results.memory
     (allocator,) = memory.allocators
-    growth = memory.growth(allocator)
     moments = [0.001, *(low / 1e9 for low, _ in ranges), float(memory.summary["peak_at_ms"].iloc[0])]
     counted = [Selection(results, one, ()).memory(allocator)["event"].tolist() for one in ranges]
     return {
         "summary": records(memory.summary)[0],
         "live": [{"at_ms": at, "rows": records(memory.live(allocator, at))} for at in moments],
         "steps": records(memory.steps(allocator)),
-        "growth": {
-            "bytes_per_step": growth.bytes_per_step,
-            "n_steps": growth.n_steps,
-            "is_leak": growth.is_significant,
-        },
         "unfreed": records(memory.unfreed(allocator)),
         "lifetimes": records(memory.lifetimes(allocator)),
         "counted": [

@@ -29,6 +29,7 @@ import pandas as pd
 
 from .analysis import experiments as words
 from .analysis.common import number
+from .analysis.table import TableProperty
 from .capture import experiments as capture
 from .capture.experiments import INPUT, MODEL, TOGETHER, Bounds, Plan, Variant
 from .capture.restoring import Kept
@@ -75,21 +76,15 @@ class ExperimentResult:
 
     name: str
     """Name of the function that made it."""
-    frame: pd.DataFrame
-    """A table: a row is a measured run, in the order in which they ran: `variant`, `repeat` (from 0), `n_steps` and
-    `n_samples` (that were timed), `seconds` (that they took), `samples_per_second`, `step_time_ms` (mean).
-    """
-    table: pd.DataFrame
-    """A table: a row is a variant: `variant`, `samples_per_second`, `low`, `high`, `step_time_ms`, `ratio` (of its rate to
-    that of the first variant, repeat by repeat), `ratio_low`, `ratio_high`.
-
-    They are medians over the repeats, and 95 % intervals: Student's t on logarithms, widened for a median; NaN with one
-    repeat. All are NaN for a variant that did not fit into memory.
-    """
+    _frame: pd.DataFrame
+    _table: pd.DataFrame
     sentence: str
     """What was found; differences within noise are called so."""
     notices: tuple[str, ...]
     """What you must know first, such as a bound that was met; a sentence each, mostly empty."""
+
+    frame = TableProperty("experiment(...).frame", lambda self: self._frame)
+    table = TableProperty("experiment(...).table", lambda self: self._table)
 
     def chart(self) -> ExperimentChart:
         """A bar for each variant with its interval, as HTML without scripts: it stays in a saved notebook."""

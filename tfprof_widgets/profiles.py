@@ -132,7 +132,7 @@ class Profile:
 
     @property
     def advice(self) -> list[Advice]:
-        """What to change, as a list of `Advice`, the largest gain first.
+        """What to change, as a list of `Advice`, the largest gain first, a larger batch behind causes.
 
         Each has the reason with its numbers, what to do, what to select in the views, and the share of the step time
         that it could win. Empty where nothing is wrong, or where nothing can be judged. A reduced profile has that of its

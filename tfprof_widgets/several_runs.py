@@ -14,7 +14,7 @@ from .analysis.common import number, percent, plural, typed_table
 from .analysis.facts import Facts
 from .analysis.hosts.hosts import TRAINING_ROLES
 from .analysis.hosts.workers import EXCHANGE
-from .analysis.table import table
+from .analysis.table import TableProperty, table
 from .export.document import BarRow, bar_table
 from .profiles import Profile
 from .trace.arrays import Bool
@@ -127,21 +127,15 @@ def scaling_sentence(frame: pd.DataFrame) -> str:
 class Scaling:
     """How a training scales with its workers: what `scaling` gives, shown as bars in a notebook, elsewhere as text."""
 
-    frame: pd.DataFrame
-    """A table: a row is a run, the fewest workers first.
-
-    `n_workers` (hosts that train), `step_time_ms` (the mean, NaN without steps), `speedup` (samples a second over those
-    of the first row that has any), `efficiency_ratio` (that over what as many workers would give at best),
-    `communication_ratio` (part of the step time in which hosts wait in an exchange), `largest_exchange` (type of the
-    exchange with the most time, empty without any), `largest_exchange_ratio` (its part of the step time), `n_steps`
-    (that are averaged), `n_missing` (hosts that could not be read or captured), `title` (of the profile).
-    """
+    _frame: pd.DataFrame
     sentence: str
     """The run with the most workers against the one with the fewest, in a sentence."""
     global_batch: GlobalBatch
     """`"grows"` or `"fixed"`: whether all workers together take more in a step the more they are, or always as much."""
     notices: tuple[str, ...] = ()
     """What makes the runs hard to compare, a sentence each; mostly empty."""
+
+    frame = TableProperty("scaling(profiles).frame", lambda self: self._frame)
 
     def __repr__(self) -> str:
         return f"<Scaling: {self.sentence}>"

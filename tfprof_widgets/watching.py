@@ -24,7 +24,7 @@ from .analysis.watching.anomalies import Anomaly, AnomalyFinder
 from .capture.bounds import FEWEST_PIECES, n_pieces_of_code
 from .capture.keras import CapturingCallback, KerasPatch, OwnMarksPatch
 from .capture.machine import MachineRows
-from .capture.record import CaptureOptions, record_of
+from .capture.record import DEFAULT_MAX_BYTES, DEFAULT_MAX_SECONDS, CaptureOptions, record_of
 from .capture.session import Capture
 from .capture.step_rows import StepRecorder, place_of
 from .capture.steps import takes_arguments_of
@@ -35,18 +35,16 @@ from .profiles import Profile
 from .progress import StatusLine, status_line
 from .read.steps_file import FOLDER
 from .show.front_end import kernel_shell
-from .trace.capture_facts import COMPILED, VALIDATION, XLA_COMPILED, Steps, trained
-from .watching_state import N_LATEST, Training, state_of_outcome
+from .trace.capture_facts import COMPILED, XLA_COMPILED, Steps
+from .watching_state import N_LATEST, Training
 
 if TYPE_CHECKING:
     from .capture.program.captured import CapturedProgram
-    from .capture.record import CaptureRecord, Detail, Outcome, Window
+    from .capture.record import CaptureRecord, Detail, Window
     from .show.live import LiveView
     from .trace.capture_facts import Event, WatchLog
 
 
-MAX_SECONDS, MAX_BYTES = 60.0, 32 * 2**20
-"""Of one window, as of a capture."""
 _PATIENCE_S = 2.0
 _AROUND_NS = 10**10
 """Samples of the machine so long before and after a window are its profile's."""
@@ -132,8 +130,8 @@ def watch_options(*, logdir: str | Path | None = None, detail: Detail = "normal"
         system=False,
         detail=detail,
         logdir=logdir,
-        max_seconds=MAX_SECONDS * n_windows,
-        max_bytes=MAX_BYTES * n_windows,
+        max_seconds=DEFAULT_MAX_SECONDS * n_windows,
+        max_bytes=DEFAULT_MAX_BYTES * n_windows,
         command="watch",
     )
 
@@ -257,19 +255,17 @@ class Watch(WatchedRun):
         if view is None or loop is None or capture is None:
             return
         with self._lock:
-            folder, outcome = capture.writer.folder, loop.outcome
+            folder = capture.writer.folder
             loop.training.show_in(
                 view,
-                title=self._title,
-                state=state_of_outcome(outcome) if outcome else "running",
-                ended_ns=loop.ended_ns,
+                without_end="running",
                 anomalies=loop.anomalies,
                 opened=list(loop.reader.dashboards),
                 file=str(folder),
                 trigger_file=str(folder / TRIGGER),
                 budget=f"{self._plan.n_own} of {self._plan.max_windows} windows",
                 notices=[notice for notice in (*capture.notices, capture.writer.notice) if notice],
-                can_ask=not outcome,
+                can_ask=not loop.training.outcome,
                 is_recorded=not capture.program.unrecorded,
             )
 
@@ -402,12 +398,7 @@ class WatchLoop:
         self.finder = AnomalyFinder(n_cores=os.cpu_count() or 0)
         self.anomalies: list[Anomaly] = []
         """As of the last look."""
-        self.outcome = ""
-        """Of what was watched; "" while it runs."""
-        self.ended_ns: int | None = None
         self._told: dict[int, tuple[object, ...]] = {}
-        self._validated: Steps | None = None
-        """The first and the last step of the current or last validation."""
         self._slow_step = -1
         self._n_pieces: int | None = None
         """Of compiled code, when a step was long."""
@@ -438,12 +429,11 @@ class WatchLoop:
         self.finder.add_event(event)
         self.training.add_event(event)
 
-    def end(self, outcome: Outcome) -> None:
+    def end(self) -> None:
         """End, when all that was taken is written and shown; on any other thread."""
         thread, self._thread = self._thread, None
         if thread is None:
             return
-        self.outcome, self.ended_ns = outcome, time.time_ns()
         self.machine.stop()
         self.reader.stop(_PATIENCE_S)
         self._over.release()
@@ -495,7 +485,7 @@ class WatchLoop:
         if len(steps):
             self._note_compiling(steps)
             self.writer.add_steps(steps)
-            self._add_pieces(steps)
+            self.training.add_steps(steps)
             latest = self.training.latest
             if len(latest) >= N_LATEST:
                 usual_ns = 1e3 * float(np.median(latest["duration_us"][-N_LATEST:]))
@@ -521,19 +511,6 @@ class WatchLoop:
             self.writer.add_sample(row)
             self.training.add_sample(row)
             self.finder.add_samples(row)
-
-    def _add_pieces(self, steps: Steps) -> None:
-        """Show steps, and the end of a validation when training goes on behind it."""
-        for piece in np.split(steps, np.flatnonzero(np.diff(steps["kind"])) + 1):
-            if piece["kind"][0] == VALIDATION:
-                first = piece if self._validated is None else self._validated
-                self._validated = np.concatenate([first[:1], piece[-1:]])
-            elif trained(piece)[0] and self._validated is not None:
-                (begin, last), self._validated = self._validated, None
-                end_ns = int(last["start_ns"]) + int(1e3 * last["duration_us"])
-                seconds = (end_ns - int(begin["start_ns"])) / 1e9
-                self.note("validation", step=int(piece["number"][0]), at_ns=end_ns, seconds=seconds)
-            self.training.add_steps(piece)
 
     def _tell_anomalies(self, *, is_last: bool) -> None:
         """Write new or changed anomalies, and profile those that a profile would explain."""

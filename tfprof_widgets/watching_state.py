@@ -14,7 +14,17 @@ from .analysis.common import number, plural
 from .analysis.steps.steps import batch_words
 from .analysis.watching.outcome import Floats, StepBins
 from .errors import TfProfError
-from .trace.capture_facts import AFTER_WINDOW, EPOCH_BEGIN, PROFILED, SAMPLE_COLUMNS, STEP, Steps, WatchLog, trained
+from .trace.capture_facts import (
+    AFTER_WINDOW,
+    EPOCH_BEGIN,
+    PROFILED,
+    SAMPLE_COLUMNS,
+    STEP,
+    VALIDATION,
+    Steps,
+    WatchLog,
+    trained,
+)
 
 if TYPE_CHECKING:
     from .analysis.watching.anomalies import Anomaly
@@ -63,6 +73,9 @@ class Training:
 
     def __init__(self, started_ns: int) -> None:
         self.started_ns = started_ns
+        self.ended_ns: int | None = None
+        self.title, self.outcome = "", ""
+        """The outcome is "" where no end was told."""
         self.bins = StepBins(started_ns=started_ns)
         self.latest: Steps = np.empty(0, STEP)
         """The latest steps of training that no profiler held up, at most `N_KEPT`: an epoch's last waits may be lost."""
@@ -71,6 +84,8 @@ class Training:
         self.windows: list[dict[str, Any]] = []
         """Of the profiler, oldest first; the number of each is that of its profile's name."""
         self._marks: dict[str, list[dict[str, Any]]] = {"epoch": [], "validation": []}
+        self._validated_ns: tuple[int, int] | None = None
+        """Begin and end of the validation behind which no step of training has come yet."""
         self._rows: list[npt.NDArray[np.float64]] = []
         self._waiting: list[npt.NDArray[np.float64]] = []
         self._width = 1
@@ -98,7 +113,20 @@ class Training:
 
     def add_steps(self, steps: Steps) -> None:
         """Take the next steps, of any kind."""
-        own = steps[trained(steps)]
+        for piece in np.split(steps, np.flatnonzero(np.diff(steps["kind"])) + 1):
+            if not len(piece):
+                continue
+            if piece["kind"][0] == VALIDATION:
+                begin_ns = piece["start_ns"][0] if self._validated_ns is None else self._validated_ns[0]
+                self._validated_ns = int(begin_ns), int(piece["start_ns"][-1] + 1e3 * piece["duration_us"][-1])
+            elif trained(piece)[0]:
+                self._add_own(piece)
+
+    def _add_own(self, own: Steps) -> None:
+        """Take steps of training, before which a validation has ended if there was one."""
+        if self._validated_ns is not None:
+            (begin_ns, end_ns), self._validated_ns = self._validated_ns, None
+            self._mark("validation", self.bins.n_steps, f"validation, {(end_ns - begin_ns) / 1e9:.3g} s")
         for place in np.flatnonzero(own["flags"] & EPOCH_BEGIN):
             self.n_epochs += 1
             self._mark("epoch", self.bins.n_steps + int(place), f"epoch {self.n_epochs:,}")
@@ -108,19 +136,18 @@ class Training:
 
     def add_event(self, event: Mapping[str, Any]) -> None:
         """Take what happened behind the steps so far."""
-        if event.get("kind") == "window":
-            head = {
-                "first_step": event.get("first_step"),
-                "last_step": event.get("last_step"),
-                "why": str(event.get("why")),
-            }
-            self.windows.append({"index": len(self.windows) + 1, **head, "state": "reading", "words": ""})
-        seconds = event.get("seconds")
-        if not isinstance(seconds, int | float):
-            return
-        if event.get("kind") == "validation":
-            self._mark("validation", self.bins.n_steps, f"validation, {seconds:.3g} s")
-        elif event.get("kind") == "epoch_end" and seconds >= LONG_END_S and self._marks["epoch"]:
+        kind, seconds = event.get("kind"), event.get("seconds")
+        if kind == "begin":
+            self.title = str(event.get("title", ""))
+        elif kind == "end":
+            self.outcome, self.ended_ns = str(event.get("outcome")), event.get("at_ns")
+        elif kind == "window":
+            steps = {name: event.get(name) for name in ("first_step", "last_step")}
+            head = {"index": len(self.windows) + 1, **steps, "why": str(event.get("why"))}
+            self.windows.append({**head, "state": "reading", "words": ""})
+        elif (
+            kind == "epoch_end" and isinstance(seconds, int | float) and seconds >= LONG_END_S and self._marks["epoch"]
+        ):
             last = self._marks["epoch"][-1]
             last["words"] = f"{last['words'].partition(',')[0]}, {seconds:.3g} s of callbacks"
 
@@ -162,23 +189,27 @@ class Training:
         self,
         view: LiveView,
         *,
-        ended_ns: int | None,
+        without_end: str,
         anomalies: Sequence[Anomaly],
         opened: Sequence[Any],
         **head: Any,
     ) -> None:
-        """Show it in its widget, with the dashboards of the windows that are `opened`; NaN stands for what is not known."""
+        """Show it in its widget, with the dashboards of the windows that are `opened`; NaN stands for what is not known.
+
+        `without_end` is its state where it has no end.
+        """
         now_ns, columns = time.time_ns(), self.bins.columns()
         marks = [mark for marks in self._marks.values() for mark in marks] + _marks(
             Places(columns), anomalies[-MOST_TOLD:], self.windows
         )
         shown = {
+            "title": self.title,
+            "state": _STATES.get(self.outcome, "ended") if self.outcome else without_end,
             "n_steps": self.bins.n_steps,
             **figures(self.latest),
             "batches": self.batches,
             "epoch": self.n_epochs or None,
-            "elapsed_s": ((ended_ns or now_ns) - self.started_ns) / 1e9,
-            "started_ns": self.started_ns,
+            "elapsed_s": ((self.ended_ns or now_ns) - self.started_ns) / 1e9,
             "now_ns": now_ns,
             "marks": marks[-3 * MOST_TOLD :],
             "anomalies": [_told(one) for one in anomalies[-MOST_TOLD:]],
@@ -234,18 +265,16 @@ def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
     from .analysis.watching.anomalies import anomalies_of, unrecorded_of
     from .show.live import LiveView
 
-    begin = next((event for event in log.events if event["kind"] == "begin"), {})
-    end = next((event for event in reversed(log.events) if event["kind"] == "end"), None)
     unrecorded, view, training, opened = unrecorded_of(log), LiveView(), Training.of(log), []
     for i, head in enumerate(training.windows):
         dashboard = _dashboard_of(windows[i] if i < len(windows) else None)
         head["state"] = "failed" if dashboard is None else "ready"
         opened += [] if dashboard is None else [dashboard]
+    if training.ended_ns is None and len(log.steps):
+        training.ended_ns = int(log.steps["start_ns"][-1] + log.steps["duration_us"][-1] * 1e3)
     training.show_in(
         view,
-        title=str(begin.get("title", "")),
-        state=state_of_outcome(str(end.get("outcome"))) if end else "lost",
-        ended_ns=int(log.steps["start_ns"][-1] + log.steps["duration_us"][-1] * 1e3) if len(log.steps) else None,
+        without_end="lost",
         anomalies=anomalies_of(log),
         opened=opened,
         file=str(log.folder),
@@ -256,11 +285,7 @@ def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
 
 
 _STATES = {"complete": "ended", "exception": "failed", "interrupted": "interrupted"}
-
-
-def state_of_outcome(outcome: str) -> str:
-    """The state of the widget when a training has ended like this."""
-    return _STATES.get(outcome, "ended")
+"""Outcomes -> states of the widget."""
 
 
 def _dashboard_of(window: Profile | None) -> Any:

@@ -316,17 +316,6 @@ describe("memory timeline", () => {
     expect(heading(root)).toContain("In memory at the peak: 4 ops");
   });
 
-  it("draws fragmentation only where free memory is in pieces smaller than an allocation", async () => {
-    const calm = await show(memoryTimeline);
-    expect(calm.bokeh.model("fragmentation_axis")).toMatchObject({ visible: false });
-    expect(calm.bokeh.model("fragmentation_line")).toMatchObject({ line_alpha: { value: 0 } });
-    const { memory } = makeScene().tables;
-    const pieces = { ...memory.columns, fragmentation_ratio: new Float64Array(memory.n).fill(0.99) };
-    const { root, bokeh } = await show(memoryTimeline, {}, {}, { memory: { n: memory.n, columns: pieces } });
-    expect(bokeh.model("fragmentation_axis")).toMatchObject({ visible: true });
-    expect(facts(root).Fragmentation).toEqual(["99 %"]);
-  });
-
   it("calls allocations without an op XLA's only where XLA ran", async () => {
     const { memory } = makeScene().tables;
     const tables = { memory: { n: memory.n, columns: { ...memory.columns, op: new Int32Array(memory.n).fill(-1) } } };
@@ -371,10 +360,9 @@ describe("memory timeline", () => {
   });
 
   it("says that memory is the same after each step where all is freed, and names no op as not freed", async () => {
-    const { root } = await show(memoryTimeline);
-    expect(root.querySelector<HTMLElement>(".tfp-growth.calm")?.textContent).toContain(
-      "The same after each of 40 steps",
-    );
+    const memory_summary = [{ sentence: "Memory in use is the same after each of 40 steps.", is_significant: false }];
+    const { root } = await show(memoryTimeline, {}, { memory_summary });
+    expect(root.querySelector<HTMLElement>(".tfp-growth.calm")?.textContent).toContain(memory_summary[0].sentence);
     await choose(root, "Possible leaks");
     expect(root.textContent).toContain("Every allocation of a step was given back within 2 steps.");
   });
@@ -394,6 +382,47 @@ describe("memory timeline", () => {
     await settle();
     expect(Math.max(...Array.from(bokeh.data("memory").held))).toBeCloseTo(0.38 * 2 ** 30, -2);
     expect(root.querySelector('[aria-selected="true"]')?.getAttribute("data-op-name")).toBe("sequential/conv2d/Relu");
+  });
+
+  it("maps the addresses: what fits at the moment, in the colours of the owners, by keys and pointer", async () => {
+    const { root, page } = await show(memoryTimeline);
+    await choose(root, "Map");
+    const map = root.querySelector(".tfp-map") as HTMLElement;
+    const words = () => map.querySelector("p")?.textContent;
+    expect(words()).toContain(
+      "At the peak: largest free piece 1.10 of 1.32 GiB free (beyond the addresses that were used);",
+    );
+    expect(words()).toContain("a request for more than 1.10 GiB fails.");
+    expect(map.querySelector(".bar")?.textContent).toContain("blank: free, or some of 307 MiB held since before");
+    const keys = () => [...map.querySelectorAll(".tfp-keys .tfp-key")].map((entry) => entry.textContent);
+    expect(keys()).toEqual(["convolution, matmul", "element-wise", "others"]);
+    await choose(root, "Op");
+    expect(keys()).toHaveLength(4);
+    const plot = map.querySelector("[role=application]") as HTMLElement;
+    press(plot, "ArrowUp");
+    expect(map.querySelector("[aria-live]")?.textContent).toContain("389 MiB · sequential/conv2d/Relu, output");
+    press(plot, "Enter");
+    expect(page.link.get("selection")).toEqual(["sequential/conv2d/Relu"]);
+    press(plot, "ArrowLeft");
+    await settle();
+    expect(words()).toMatch(/^At [\d,.]+ ms: largest free piece/);
+    pointer(plot, "pointermove", 2);
+    expect(map.querySelector(".tfp-tip")?.textContent).toContain("2.18 GiB and more beside the last block");
+  });
+
+  it("shares its window of time with the map, which zooms and pans it", async () => {
+    const { root, bokeh } = await show(memoryTimeline);
+    await choose(root, "Map");
+    const plot = root.querySelector("[role=application]") as HTMLElement;
+    const span = () => {
+      const { start, end } = bokeh.model("x") as { start: number; end: number };
+      return end - start;
+    };
+    const whole = span();
+    press(plot, "w");
+    await vi.waitFor(() => expect(span()).toBeCloseTo(whole / 1.2, 3));
+    press(plot, "f");
+    await vi.waitFor(() => expect(span()).toBeCloseTo(whole, 3));
   });
 
   it("shows in its own place what failed when another allocator was chosen", async () => {

@@ -138,7 +138,11 @@ describe("where no memory is drawn", () => {
     drawNoCounter(frame(ctx, { meta: { ...meta, ...of } }), 0);
     return texts(calls)[1];
   };
-  const notRecorded = "Not recorded on this run. The memory view says how to record it.";
+  const notRecorded = "Not recorded on this run.";
+
+  it("is said why", () => {
+    expect(wordsOf({ memory_remedy: "Nothing reports.\nimport os" })).toBe("Nothing reports.");
+  });
 
   it("peaks are promised only of a reduced profile of which a host recorded memory", () => {
     expect(wordsOf({ is_summed: true, n_allocators: 2 })).toBe(

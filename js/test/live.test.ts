@@ -50,8 +50,8 @@ function runOf(columns: Columns): Run {
 }
 
 const HEAD: LiveHead = {
-  ...{ title: "fit", state: "running", n_steps: 0, n_kept_text: "", step_ms: null, batches: "", steps_per_s: null },
-  ...{ wait_ratio: null, outside_ratio: null, loss: null, epoch: null, epochs: null, elapsed_s: null, now_ns: null },
+  ...{ title: "fit", state: "running", n_steps: 0, step_ms: null, batches: "", steps_per_s: null },
+  ...{ wait_ratio: null, outside_ratio: null, loss: null, epoch: null, elapsed_s: null, now_ns: null },
   ...{ file: "", trigger_file: "", budget: "", marks: [], anomalies: [], windows: [], notices: [] },
   ...{ can_ask: false, is_recorded: true },
 };
@@ -317,10 +317,10 @@ describe("the view", () => {
     const columns = bins([4, 4, 4]);
     model.set("columns", JSON.stringify(Object.keys(columns)));
     model.set("bins", packed(columns));
-    await push({ n_steps: 3, step_ms: 4, wait_ratio: 0.125, epoch: 1, epochs: 5 });
+    await push({ n_steps: 3, step_ms: 4, wait_ratio: 0.125, epoch: 1 });
     expect(root.querySelector(".empty")).toBeNull();
     const figures = [...root.querySelectorAll(".tfp-fig")].map((one) => one.textContent);
-    expect(figures).toEqual(["4.00 msa step, median of the last 20", "13 %waits for data", "1 of 5epoch", "3steps"]);
+    expect(figures).toEqual(["4.00 msa step, median of the last 20", "13 %waits for data", "1epoch", "3steps"]);
     expect(root.textContent).toContain("No anomaly so far.");
     expect(root.textContent).toContain("waits for data 500 µs, 13 %");
     await push({ n_steps: 3, step_ms: 4, batches: "5 batches in one call, 800 µs a batch" });
@@ -417,6 +417,8 @@ describe("the view", () => {
     const { root, push } = await show({ n_steps: 3, trigger_file: "/tmp/it's/capture" });
     expect(button(root, "Profile the next")).toBeUndefined();
     expect(root.querySelector("code")?.textContent).toBe("touch '/tmp/it'\\''s/capture'");
+    await push({ n_steps: 3, file: "/tmp/f", can_ask: true });
+    expect(root.textContent).toContain("kept in /tmp/f; a page that is reloaded shows this again");
     await push({ n_steps: 3, trigger_file: "/tmp/x", can_ask: true, state: "ended" });
     expect(root.querySelector("code")).toBeNull();
     expect(button(root, "Profile the next")).toBeUndefined();

@@ -2,17 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Table } from "../src/data/pack";
-import {
-  type Growth,
-  leakingOp,
-  type MemoryEvents,
-  measureGrowth,
-  memoryEvents,
-  memorySteps,
-  topLifetimes,
-  unfreedByOp,
-} from "../src/model/memory";
-import { growthWords } from "../src/views/memory_timeline/memory_timeline";
+import { type MemoryEvents, memoryEvents, memorySteps, topLifetimes, unfreedByOp } from "../src/model/memory";
 
 const STEP = 100;
 const WORK = 0;
@@ -53,8 +43,10 @@ function drawn(moves: readonly Move[], base = 0): MemoryEvents {
       allocation_bytes: size,
       stack_bytes: new Float64Array(moves.length),
       heap_bytes: heap,
-      free_bytes: new Float64Array(moves.length),
-      fragmentation_ratio: new Float64Array(moves.length),
+      capacity_bytes: new Float64Array(moves.length),
+      taken_bytes: new Float64Array(moves.length),
+      largest_free_bytes: new Float64Array(moves.length),
+      address: Float64Array.from(moves, ({ address, bytes }) => (bytes > 0 ? address : 0)),
       op: Int32Array.from(moves, ({ op }) => op ?? WORK),
       step: Int32Array.from(moves, ({ at }) => Math.floor(at / STEP)),
       region: none(),
@@ -75,18 +67,6 @@ function stepsTable(n: number, session = 0): Table {
       duration_ps: new Float64Array(n).fill(STEP),
     },
   };
-}
-
-/** Each step takes and gives back 500 bytes and, up to step `until`, loses `lost` of another op. */
-function leak(nSteps: number, lost: number, { base = 1000, until = nSteps } = {}) {
-  const moves: Move[] = [];
-  for (let k = 0; k < nSteps; k++) {
-    moves.push({ at: k * STEP + 10, address: 1, bytes: 500 }, { at: k * STEP + 50, address: 1, bytes: 0 });
-    if (lost > 0 && k < until) moves.push({ at: k * STEP + 60, address: 1000 + k, bytes: lost, op: LOST });
-  }
-  const events = drawn(moves, base);
-  const steps = memorySteps(events, stepsTable(nSteps));
-  return { events, steps, growth: measureGrowth(steps, Math.max(...steps.map((step) => step.peakBytes))) };
 }
 
 describe("memory by step", () => {
@@ -117,38 +97,18 @@ describe("memory by step", () => {
   });
 });
 
-describe("growth from step to step", () => {
-  it("tells a leak with its rate and its op", () => {
-    const { events, steps, growth } = leak(20, 100);
-    expect(growth).toMatchObject({ isSignificant: true, bytesPerStep: 100, nSteps: 20 });
-    const unfreed = unfreedByOp(events, steps);
-    expect(unfreed).toEqual([
+describe("what is not given back", () => {
+  it("is told by op, with how much a step adds", () => {
+    const moves = Array.from({ length: 20 }, (_, k) => ({
+      at: k * STEP + 60,
+      address: 1000 + k,
+      bytes: 100,
+      op: LOST,
+    }));
+    const events = drawn(moves, 1000);
+    expect(unfreedByOp(events, memorySteps(events, stepsTable(20)))).toEqual([
       { op: LOST, nAllocations: 18, nSteps: 18, allocatedBytes: 1800, bytesPerStep: 100, heldBytes: 1800 },
     ]);
-    const words = growthWords(growth, leakingOp(unfreed), ["work", "lost"], 5000);
-    expect(words).toContain("Grows 100 B a step over 20 steps: a sign of a leak.");
-    expect(words).toContain("lost allocates 100 B a step and never frees it. The free 4.88 KiB last about 50 steps.");
-  });
-
-  it.each([
-    ["nothing grows", leak(20, 0)],
-    ["the first steps make variables", leak(20, 100, { until: 3 })],
-    ["it stopped growing", leak(20, 100, { until: 11 })],
-    ["it does not matter", leak(20, 1, { base: 1_000_000 })],
-    ["too few steps to tell", leak(5, 100)],
-  ])("is none where %s", (_, { growth }) => {
-    expect(growth.isSignificant).toBe(false);
-  });
-
-  it("is told in words also where it is none", () => {
-    const words = (growth: Growth) => growthWords(growth, null, [], 0);
-    expect(words(leak(20, 0).growth)).toBe("The same after each of 20 steps, within 1 % of the peak.");
-    expect(words(leak(20, 100, { until: 11 }).growth)).toBe("Varies over 20 steps, without steady growth.");
-    expect(words(measureGrowth([], 0))).toBe("");
-  });
-
-  it("is not known without two steps", () => {
-    expect(measureGrowth([], 0)).toMatchObject({ isSignificant: false, bytesPerStep: Number.NaN });
   });
 
   it("counts what is given back late, but not as held", () => {
@@ -159,7 +119,6 @@ describe("growth from step to step", () => {
     const steps = memorySteps(drawn(moves), stepsTable(5));
     expect(unfreedByOp(drawn(moves), steps, 1)).toMatchObject([{ allocatedBytes: 100, heldBytes: 0 }]);
     expect(unfreedByOp(drawn(moves), steps, 3)).toEqual([]);
-    expect(leakingOp(unfreedByOp(drawn(moves), steps, 1))).toBeNull();
   });
 });
 

@@ -160,6 +160,7 @@ function allocations(meta: TraceMeta, steps: Table): Table {
           dtype: id("float32"),
           shape: id("[32,222,222,64]"),
           freed_at: -1,
+          address: isFree ? 0 : 4096 + KEPT.slice(0, k).reduce((sum, one) => sum + one[2], 0) * GIB,
         });
       }
     }
@@ -173,10 +174,12 @@ function allocations(meta: TraceMeta, steps: Table): Table {
     time_ps: f8((row) => row.time_ps),
     requested_bytes: f8((row) => row.requested_bytes),
     allocation_bytes: f8((row) => row.allocation_bytes),
+    address: f8((row) => row.address),
     stack_bytes: f8(() => 0.2 * GIB),
     heap_bytes: f8((row) => row.heap_bytes),
-    free_bytes: f8((row) => 3.8 * GIB - row.heap_bytes),
-    fragmentation_ratio: f8((row) => (row.heap_bytes > 2 * GIB ? 0.17 : 0.08)),
+    capacity_bytes: f8(() => 4 * GIB),
+    taken_bytes: f8(() => 4 * GIB),
+    largest_free_bytes: f8((row) => (3.8 * GIB - row.heap_bytes) * (row.heap_bytes > 2 * GIB ? 0.83 : 0.92)),
     ...Object.fromEntries(["op", "step", "region", "dtype", "shape", "freed_at"].map((name) => [name, i4(name)])),
   });
 }

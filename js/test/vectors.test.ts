@@ -12,7 +12,6 @@ import {
   countEvents,
   lifetimePs,
   liveAt,
-  measureGrowth,
   memoryEvents,
   memorySteps,
   peakRow,
@@ -50,7 +49,6 @@ interface Training {
   readonly memory: {
     readonly summary: Row;
     readonly live: readonly { readonly at_ms: number; readonly rows: readonly Row[] }[];
-    readonly growth: { readonly bytes_per_step: number; readonly n_steps: number; readonly is_leak: boolean };
     readonly counted: readonly (Row & { readonly range_ps: RangePs })[];
   } & Readonly<Record<"steps" | "unfreed" | "lifetimes", readonly Row[]>>;
   readonly input: {
@@ -119,7 +117,7 @@ describe("of one host, as Python has it,", () => {
       expectKernels(part, range);
     }
     expectOverview(part, expected.overview);
-    expect(part.meta.memory_summary).toEqual(expected.memory);
+    expect(part.meta.memory_summary).toMatchObject(expected.memory);
     const events = memoryEvents(part.table("memory") ?? EMPTY_TABLE, 0);
     const peak = peakRow(events, null);
     expect(events.stack[peak] + events.heap[peak]).toBe(expected.memory[0].peak_bytes);
@@ -172,7 +170,7 @@ describe("of memory, as Python has it,", () => {
     for (const { range_ps, ...counts } of expected.counted) expect(countEvents(memory(), range_ps)).toEqual(counts);
   });
 
-  it("is what each step did, and whether it grows", () => {
+  it("is what each step did", () => {
     expectRows(
       steps().map((step) => ({
         ...{ step: step.step, peak_bytes: step.peakBytes, peak_at_ms: step.peakAtPs / MS },
@@ -181,10 +179,6 @@ describe("of memory, as Python has it,", () => {
       })),
       expected.steps,
     );
-    const { bytesPerStep, nSteps, isSignificant } = measureGrowth(steps(), Number(expected.summary.peak_bytes));
-    const { bytes_per_step, n_steps, is_leak } = expected.growth;
-    expect([bytesPerStep, nSteps, isSignificant]).toEqual([bytes_per_step, n_steps, is_leak]);
-    expect(is_leak).toBe(true);
   });
 
   it("is what is not given back, and how long the rest lived", () => {

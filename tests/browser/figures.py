@@ -221,9 +221,8 @@ def _kernels(texts: Texts) -> tuple[str, str]:
 
 def _held(texts: Texts, row: Mapping[str, str], place: str) -> Iterator[Figure]:
     """A layer, as the memory at the peak is told by layer."""
-    unit = next((match[1] for text in texts.values() if (match := re.fullmatch(r"Allocated, (\w+)", text))), "")
-    if unit and any(re.match(r"In memory at the peak: [\d,]+ layers?", text) for text in texts.values()):
-        yield figure(("layer", row["name"], "", "memory at the peak"), WHOLE, f"{row['allocated']} {unit}", place)
+    if any(re.match(r"In memory at the peak: [\d,]+ layers?", text) for text in texts.values()):
+        yield figure(("layer", row["name"], "", "memory at the peak"), WHOLE, row["allocated"], place)
 
 
 def _captured(texts: Texts) -> Iterator[Figure]:

@@ -89,7 +89,6 @@ class Training:
             "outside_ratio": 0.05,
             "loss": 1 / self.n_steps,
             "epoch": 1 + self.n_steps // 100,
-            "epochs": 10,
             "elapsed_s": seconds,
             "now_ns": 1_764_143_400_000_000_000,
             "file": "/tmp/tfprof-watch",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,13 +47,14 @@ def test_nothing_is_cut_off_and_the_chart_has_room(page: Page, width_px: int) ->
     page.set_viewport_size({"width": width_px, "height": 1000})
     panel = page.get_by_role("tabpanel", name="Memory")
     assert explanation(page).evaluate("section => section.scrollWidth <= section.clientWidth")
-    chart = panel.locator(".tfp-plot").bounding_box()
+    chart = panel.locator(".tfp-plot").first.bounding_box()
     whole = panel.bounding_box()
     assert chart is not None and whole is not None
     assert chart["y"] + chart["height"] <= whole["y"] + whole["height"]
 
 
 def test_a_row_selects_its_ops_in_every_view_and_again_none(page: Page) -> None:
+    page.get_by_role("group", name="Table").get_by_role("button", name="By op").click()
     row = explanation(page).get_by_role("group", name="Held by layer").get_by_role("button").first
     row.click()
     expect(row).to_have_attribute("aria-pressed", "true")
@@ -69,6 +71,38 @@ def test_the_moment_is_shown_in_the_chart(page: Page) -> None:
     expect(memory).not_to_contain_text("asked for 512 MiB")  # that is told above
     memory.get_by_role("button", name="Show the moment in the chart").click()
     expect(memory).to_contain_text("In memory at 0.01")
+    memory.get_by_role("group", name="Table").get_by_role("button", name="Map").click()
+
+
+def test_the_map_says_what_fits_and_draws_the_request_beside_the_largest_free_piece(page: Page) -> None:
+    memory = page.get_by_role("tabpanel", name="Memory")
+    chart = memory.locator('[aria-roledescription="allocator map"]')
+    sentence = "largest free piece 150 of 600 MiB free (framed); the request for 512 MiB failed."
+    expect(memory).to_contain_text(sentence)
+    expect(chart).to_have_attribute("aria-label", re.compile(re.escape(sentence)))
+    box = chart.bounding_box()
+    piece, request = (chart.locator(f".{kind}").bounding_box() for kind in ("piece", "request"))
+    assert box and piece and request
+    assert request["height"] / piece["height"] == pytest.approx(512 / 150, rel=0.05)
+    now = chart.locator(".now").bounding_box()
+    assert now
+    chart.hover(position={"x": now["x"] - box["x"] + 1, "y": piece["y"] - box["y"] + piece["height"] / 2})
+    expect(chart.locator(".tfp-tip")).to_contain_text("150 MiB between two blocks")
+    expect(chart.locator(".tfp-tip")).to_contain_text("largest free piece 150 of 600 MiB free (framed)")
+    picture(memory, "allocator_map")
+
+
+def test_a_block_of_the_map_selects_its_op_and_tells_of_it_by_keys(page: Page) -> None:
+    memory = page.get_by_role("tabpanel", name="Memory")
+    chart = memory.locator('[aria-roledescription="allocator map"]')
+    chart.focus()
+    page.keyboard.press("ArrowUp")
+    expect(memory.locator(".tfp-map > .sr")).to_contain_text("100 MiB · StatefulPartitionedCall/model/embed/Reshape")
+    page.keyboard.press("Enter")
+    expect(explanation(page).get_by_role("button", name=re.compile("Reshape")).first).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    page.keyboard.press("Enter")
 
 
 def test_the_overview_says_what_happened_and_nothing_of_steps(page: Page) -> None:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         only_call, FoundAdvice, ranked, remark, rewritten, why_it_does_not_run,
     )
     from .advice.calls import trace_cause
-    from .advice.device import low_utilisation
     from .advice.facts import VISIBLE
     from .advice.host import batch_factor
     from .advice.input_rules import HIDDEN_BY_PREFETCH

@@ -262,6 +262,7 @@ def severity_of(gain_ratio: float) -> Severity:
 
 CAUSE, GENERAL, ANY_STEP, LAST = range(4)
 """Levels of rules: what is wrong; what makes many steps slow; what any step takes; where the rest of the time goes."""
+OF_ANY_STEP = 0.25
 COMPUTE = ("device_compute", "host_compute")
 IDLE = ("dispatch", "kernel_launch", "sync", "other")
 HOST = (*IDLE, "host_compute", "output")
@@ -343,11 +344,12 @@ def of_rule(one: Advice, name: str) -> Advice:
 
 def ranked(found: Iterable[Advice], *, covered: float = 1.0) -> tuple[Advice, ...]:
     """The largest gain first, in percent, then the more severe, then causes before what makes any step slow or only says where
-    time goes."""
+    time goes. The bound of what any step has counts a quarter: causes come before it, unless it is four times as much."""
 
     def order(one: Advice) -> tuple[float, int, int, float, str, str]:
         level = RULES[one.rule].level if one.rule in RULES else CAUSE
         gain = one.gain_ratio * (1.0 if one.share_of == "time captured" else covered)
+        gain *= OF_ANY_STEP if level == ANY_STEP and one.bound == "at most" else 1.0
         return -round(gain, 2), SEVERITIES.index(one.severity), level, -gain, one.rule, one.title
 
     return tuple(sorted(found, key=order))
@@ -570,6 +572,6 @@ class FoundAdvice:
     """What the rules said."""
 
     advice: tuple[Advice, ...]
-    """The largest gain first; empty where nothing is wrong or nothing can be judged."""
+    """In the order of `ranked`; empty where nothing is wrong or nothing can be judged."""
     notices: tuple[str, ...] = ()
     """A sentence on each error that rules failed with; mostly none."""

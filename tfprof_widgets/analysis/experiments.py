@@ -32,6 +32,9 @@ TABLE = table("""
         ratio               float  its rate over that of the first variant
         ratio_low           float  lower end of the 95 % interval of the ratio [ratio, 1 is all]
         ratio_high          float  upper end of that [ratio, 1 is all]
+
+    They are medians over the repeats, and 95 % intervals: Student's t on logarithms, widened for a median; NaN with one
+    repeat. All are NaN for a variant that did not fit into memory.
 """)
 
 

@@ -210,7 +210,8 @@ _GROUPS = read_tables("""
     stack_bytes          int    taken by the program's stack
     heap_bytes           int    allocated
     free_bytes           int    not in use
-    fragmentation_ratio  float  1 - largest free block / free bytes
+    fragmentation_ratio  float  1 - largest free block / free bytes, of what the allocator has taken from the device
+    largest_free_bytes   float  at most so much of them lies in one piece
 *tensor:
     region  text  what the memory is for: `output`, `temp`, `persist/dynamic`, ...
     dtype   text  of the tensor

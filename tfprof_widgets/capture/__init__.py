@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from .control import LONGEST_SESSION_S, Standing
     from .checks import all_checks, facts
     from .checks.all_checks import (
-        DiskFacts, EXTENSIONS, FrontEndFacts, SamplingFacts, SessionFacts, cpu_memory_check, disk_check, front_end_check,
-        front_end_checks, gather_disk_facts, gather_sampling_facts, gpu_checks, machine_sampling_check,
-        missing_extensions, profiler_check, server_prefix,
+        EXTENSIONS, FrontEndFacts, SessionFacts, cpu_memory_check, disk_check, front_end_check, front_end_checks,
+        gpu_checks, missing_extensions, profiler_check, sampling_check, server_prefix,
     )
     from .checks.facts import (
-        BuildFacts, Check, CuptiFacts, GpuFacts, PackageFacts, cupti_facts, is_older, loader_environment,
-        lowest_versions, needed_packages, ok, package_check, parse_admin_only, parse_build_info, parse_is_admin,
-        parse_model, python_check, unknown, version_checks, warning,
+        BuildFacts, Check, CuptiFacts, GpuFacts, cupti_facts, loader_environment, lowest_versions, needed_packages,
+        ok, package_check, parse_admin_only, parse_build_info, parse_is_admin, parse_model, unknown, version_checks,
+        warning,
     )
     from .experiments import Batches, Bounds, Run, Variant, measure
     from .folders import without_profiler_lines

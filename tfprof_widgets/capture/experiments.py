@@ -547,8 +547,7 @@ ADVISED: dict[str, Advised] = {
         lambda fit: bool(fit.callbacks),
     ),
     "launch_bound": _COMPILED,
-    "unfused_optimizer": _COMPILED,
-    **dict.fromkeys(("small_batch", "few_blocks", "low_utilisation"), _TWICE),
+    **dict.fromkeys(("small_batch", "few_blocks"), _TWICE),
 }
 
 

@@ -1,4 +1,4 @@
-"""A capture's files on disk, and the profiler's lines on standard error, diverted at start and stop."""
+"""A capture's files on disk, and TensorFlow's log, less of which is written at start and stop."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import ctypes
 import itertools
 import logging
 import os
-import re
 import shutil
 import sys
-import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -115,47 +113,29 @@ def _close(files: list[int]) -> None:
             os.close(files.pop())
 
 
-_SOURCES = rb"profiler_\w+|session_manager|save_profile|capture_profile|(?:host|device|python)_tracer\w*|cupti_\w+"
-_LINE = re.compile(
-    # absl says so above the first line of a process.
-    rb"(?m)^(?:WARNING: All log messages before absl::InitializeLog\(\) is called are written to STDERR\r?\n)?"
-    # The begin that absl writes, or TensorFlow itself. What failed and what the trace lacks, a person has to know.
-    rb"(?:[IW]\d{4} [\d:.]+ +\d+ |\d{4}-\d\d-\d\d [\d:.]+: [IW] )(?!.*(?i:dropped))"
-    rb"(?:\S*/profiler/\S+|(?:\S*/)?(?:" + _SOURCES + rb"))\.cc:\d+\] .*\n?"
-)
-_STDERR = 2
-
 LevelCalls = tuple[Callable[[], int], Callable[[int], None]]
 
 _WARNING = 1
 """A level of Abseil's log; what is below is information."""
 
 _lock = threading.Lock()
-_kept: int | None = None
-"""Where standard error leads while it is diverted."""
 _level: int | None = None
 """Abseil's level of the log while a higher one is set."""
 
 
 @contextlib.contextmanager
 def without_profiler_lines() -> Iterator[None]:
-    """Leave the profiler's own lines out of the block's output, where that can be done; never raises."""
+    """Leave the profiler's own lines, and others that only inform, out of the block's output, where that can be done."""
     if not _lock.acquire(blocking=False):
         yield
         return
     logger = logging.getLogger("tensorflow")
     logger.addFilter(_is_not_of_profiler)
-    held = None
-    if _is_in_kernel():
-        held = _hold()
-    else:
-        _log_less()
+    _log_less()
     try:
         yield
     finally:
         _log_again()
-        if held is not None:
-            _release(held)
         logger.removeFilter(_is_not_of_profiler)
         _lock.release()
 
@@ -196,64 +176,15 @@ def _calls_of_library(folder: Path) -> LevelCalls | None:
     return None
 
 
-def _is_in_kernel() -> bool:
-    module = sys.modules.get("ipykernel.kernelapp")
-    return module is not None and bool(module.IPKernelApp.initialized())
-
-
 def _is_not_of_profiler(record: logging.LogRecord) -> bool:
     return record.module != "profiler_v2"
 
 
-def _hold() -> int | None:
-    """Divert standard error into a file; None where that fails."""
-    global _kept
-    held = kept = None
-    try:
-        kept, held = os.dup(_STDERR), _memory()
-        os.dup2(held, _STDERR)
-    except OSError:  # no standard error, no descriptor left
-        for descriptor in (kept, held):
-            if descriptor is not None:
-                os.close(descriptor)
-        return None
-    _kept = kept
-    return held
-
-
-def _memory() -> int:
-    """A file, as a pipe can be full; in memory where possible, as the disk can be full, too."""
-    if hasattr(os, "memfd_create"):  # Python as conda and uv bring it has none on Linux either
-        return os.memfd_create("stderr")
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
-
-
-def _release(held: int) -> None:
-    """Restore standard error, and write what was collected without the profiler's lines there."""
-    global _kept
-    kept, _kept = _kept, None
-    if kept is None:
-        return
-    with contextlib.suppress(OSError):
-        os.dup2(kept, _STDERR)
-        size = os.lseek(held, 0, os.SEEK_END)
-        os.lseek(held, 0, os.SEEK_SET)
-        rest = _LINE.sub(b"", os.read(held, size))
-        while rest:
-            rest = rest[os.write(kept, rest) :]
-    os.close(kept)
-    os.close(held)
-
-
 def _restore_in_child() -> None:
-    # A process forked meanwhile writes where its parent writes, and logs what that logs.
-    global _kept, _lock
+    # A process forked meanwhile logs what its parent logs.
+    global _lock
     _log_again()
-    if _kept is not None:
-        with contextlib.suppress(OSError):
-            os.dup2(_kept, _STDERR)
-    _kept, _lock = None, threading.Lock()
+    _lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

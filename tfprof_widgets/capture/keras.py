@@ -187,7 +187,7 @@ class StepMarks:
         if phase is not None and phase.kind == kind and batch >= phase.first_batch:
             phase.last_batch = batch
             self._is_announced_end = True
-            if self._recorder is not None and not phase.is_inner:
+            if self._recorder is not None and kind == "train":
                 self._recorder.note_logs(phase.base + batch, logs)
 
     def end_step(self) -> None:
@@ -235,7 +235,7 @@ class StepMarks:
             error, batch_size=0 if self._taker.program is None else self._taker.program.batch_size
         )
 
-    def _computed(self, elapsed_ns: int, iterator: Any) -> None:
+    def _computed(self, begin_ns: int, elapsed_ns: int, iterator: Any) -> None:
         step = self._step
         if step is None or not self._phases:
             return
@@ -244,6 +244,7 @@ class StepMarks:
             if step.marker is not None:
                 step.confirm()
         phase = self._phases[-1]
+        step.asked_ns = step.asked_ns or begin_ns
         step.computing_ns = (step.computing_ns or 0) + elapsed_ns
         if self._recorder is not None:  # nobody else asks an iterator, nor is it to live longer for anybody else
             if phase.iterator is None or phase.iterator() is not iterator:
@@ -285,8 +286,10 @@ class _Phase:
             left = per_call if self.n_batches is None else self.n_batches - batch
             self.last_batch += max(min(int(per_call), left), 1) - 1
 
-    def watch(self, model: Any, computed: Callable[[int, Any], None], failed: Callable[[BaseException], None]) -> None:
-        """Call `computed` after each computation of a batch, with its time in ns and its iterator, else `failed`."""
+    def watch(
+        self, model: Any, computed: Callable[[int, int, Any], None], failed: Callable[[BaseException], None]
+    ) -> None:
+        """Call `computed` after each computation of a batch, with its begin and time in ns and its iterator, else `failed`."""
         self._model = model
         function = getattr(model, self._function_name, None)
         if callable(function) and not isinstance(function, _WatchedFunction):
@@ -331,7 +334,7 @@ class _WatchedFunction:
         except Exception as error:
             self._failed(error)
             raise
-        self._after(time.perf_counter_ns() - begin_ns, args[0] if args else None)
+        self._after(begin_ns, time.perf_counter_ns() - begin_ns, args[0] if args else None)
         return result
 
     def __getattr__(self, name: str) -> Any:

@@ -287,6 +287,8 @@ class _File:
         if fd >= 0:
             os.close(fd)
 
+    __del__ = close
+
 
 class PsutilCounters:
     """The same by psutil, which knows other systems; some 1 ms a row."""
@@ -616,8 +618,13 @@ def free_memory_bytes() -> float:
 
 
 def rss_reader() -> Callable[[], float]:
-    """A function that reads the resident memory of this process, in some 10 us; NaN where that is not told."""
+    """A function that reads the resident memory of this process, in 2 us on Linux, else by psutil; NaN where it is not told."""
     import psutil
+
+    statm = _File(Path("/proc/self/statm"))
+    if statm.read():
+        page_bytes = os.sysconf("SC_PAGE_SIZE")
+        return lambda: float(int(statm.read().split()[1]) * page_bytes)
 
     try:
         process = psutil.Process()
@@ -635,13 +642,9 @@ class MachineRows(SystemSampler):
 
     def __init__(self) -> None:
         super().__init__(interval_s=INTERVAL_S)
-        self._clocks, self._read_rss = GpuReader(), rss_reader()
+        self._read_rss = rss_reader()
         self._last_ns = 0.0
         self._tf_bytes = float("nan")
-
-    def stop(self) -> pd.DataFrame:
-        self._clocks.close()
-        return super().stop()
 
     def take(self) -> list[float] | None:
         """Return the latest sample, as `SAMPLE_COLUMNS`; None where that was taken before."""
@@ -649,7 +652,7 @@ class MachineRows(SystemSampler):
         if not row or row["time_ns"] == self._last_ns:
             return None
         self._last_ns = row["time_ns"]
-        row |= {"tf_bytes": self._tf_bytes, **self._clocks.clocks()}
+        row |= {"tf_bytes": self._tf_bytes, **({} if self._gpus is None else self._gpus.clocks())}
         # Workers of the program are no other programs.
         row["process_cpu_pct"] += row.get("children_cpu_pct", 0.0)
         return [float(row.get(name, "nan")) for name in SAMPLE_COLUMNS]

@@ -398,7 +398,9 @@ def start_session(logdir: Path, detail: Detail = "normal") -> tuple[str, ...]:
     profiler = tf.profiler.experimental
     arguments: tuple[Any, ...] = (str(logdir),)
     if detail == "high":
-        arguments += (profiler.ProfilerOptions(host_tracer_level=_Level(_VERBOSE)),)
+        names = ("host_tracer_level", "python_tracer_level", "device_tracer_level", "delay_ms")
+        levels = dict(zip(names, map(_Level, (_VERBOSE, 0, 1, 0)), strict=True))
+        arguments += (profiler.ProfilerOptions(**levels),)
     notices = []
     try:
         _start(tf, arguments)

@@ -94,7 +94,7 @@ class Watcher(Protocol):
     def take_event(self, event: Event) -> None:
         """Take what is in the file of events."""
 
-    def end(self, outcome: Outcome) -> None:
+    def end(self) -> None:
         """Take what is left, as the files are closed."""
 
 
@@ -308,7 +308,7 @@ class Capture:
             self.note("unrecorded", name=self.program.unrecorded)
         self.note("end", outcome=outcome)
         if self._watcher is not None:
-            self._tell(self._watcher.end, outcome)
+            self._tell(self._watcher.end)
 
     def keep(self) -> None:
         """End the capture as the process is about to end, and leave its files to `tfprof.recover()`."""

@@ -72,8 +72,10 @@ class StepRecorder:
         self._read_memory = read_memory
         self._memory: list[tuple[int, dict[str, float]]] = []
         self._memory_due_ns = 0
-        self.losses: dict[int, float] = {}
-        """Loss of the latest steps by number, until rows are taken."""
+        self._logs: list[tuple[int, Any]] = []
+        """Number of a step and what Keras told of it, until rows are made."""
+        self._losses: dict[int, float] = {}
+        """By number, of steps of which there is no row yet."""
         self._ended: list[OpenStep] = []
         self._epochs: list[dict[str, Any]] = []
         self._current: OpenStep | None = None
@@ -124,12 +126,9 @@ class StepRecorder:
         self._memory_due_ns = now_ns + max(MEMORY_NS, round(took_ns / MEMORY_SHARE))
 
     def note_logs(self, number: int, logs: Any) -> None:
-        """Add the loss of a step from Keras, on any thread."""
-        loss = logs.get("loss") if isinstance(logs, dict) else None
-        if isinstance(loss, float) and math.isfinite(loss):
-            if len(self.losses) >= MAX_LOSSES:
-                self.losses.clear()
-            self.losses[number] = loss
+        """Take what Keras tells of a step, on any thread."""
+        if len(self._logs) < MAX_LOSSES:
+            self._logs.append((number, logs))
 
     def let_go(self, iterator: Any) -> None:
         """Ask an iterator that is about to be gone, as it has given the last batches of an epoch."""
@@ -146,7 +145,10 @@ class StepRecorder:
 
     def take(self, *, is_last: bool = False) -> Steps:
         """Return the steps since the last call: rows of `STEP`."""
-        steps, waited_ns = self._waits.find(self._drain(), is_last=is_last)
+        current = self._current  # before the others: it began behind them, or is the last of them
+        steps, waited_ns = self._waits.find(
+            self._drain(), is_last=is_last, next_ns=0 if current is None else current.begin_ns
+        )
         return _plain(self._rows(steps, waited_ns))
 
     def take_memory(self) -> list[tuple[int, dict[str, float]]]:
@@ -251,8 +253,12 @@ class StepRecorder:
         rows["duration_us"], rows["wait_us"] = elapsed / 1e3, waited_ns / 1e3
         # Keras takes a batch within the call that computes it, a loop of the user's outside; computing is of the former.
         rows["outside_us"] = (elapsed - computing) / 1e3
-        losses = self.losses
-        rows["loss"] = [losses.pop(step.number + step.n_batches - 1, np.nan) for step in steps] if losses else np.nan
+        losses = self._noted_losses()
+        # A validation within a callback has numbers of its own, which may be the same.
+        rows["loss"] = [
+            losses.pop(step.number + step.n_batches - 1, np.nan) if losses and step.name == "train" else np.nan
+            for step in steps
+        ]
         rows["number"] = [min(step.number, 2**31 - 1) for step in steps]
         rows["n_batches"] = [min(step.n_batches, 2**16 - 1) for step in steps]
         rows["kind"] = [self._kind(step.name) for step in steps]
@@ -266,6 +272,18 @@ class StepRecorder:
         for begin_ns, end_ns in tuple(self._disturbances):
             rows["flags"][(ends > begin_ns) & (rows["start_ns"] < end_ns)] |= AFTER_WINDOW
         return rows
+
+    def _noted_losses(self) -> dict[int, float]:
+        """Those of which no row was made yet."""
+        logs = self._logs[:]
+        del self._logs[: len(logs)]
+        if len(self._losses) >= MAX_LOSSES:
+            self._losses.clear()
+        for number, told in logs:
+            loss = told.get("loss") if isinstance(told, dict) else None
+            if isinstance(loss, float) and math.isfinite(loss):
+                self._losses[number] = loss
+        return self._losses
 
     def _kind(self, name: str) -> int:
         """The place of a marker's name; those of the user's loops come behind the others."""
@@ -355,8 +373,11 @@ class Waits:
         if gaps is not None:
             self._read_before.append((weakref.ref(iterator), gaps))
 
-    def find(self, rows: list[OpenStep], *, is_last: bool = False) -> tuple[list[OpenStep], Floats]:
-        """Return the steps of earlier calls that were held back, and these, with their waits in ns; NaN where not known."""
+    def find(self, rows: list[OpenStep], *, is_last: bool = False, next_ns: int = 0) -> tuple[list[OpenStep], Floats]:
+        """Return the steps of earlier calls that were held back, and these, with their waits in ns; NaN where not known.
+
+        `next_ns` is the begin of the step that runs.
+        """
         n_held, rows = len(self._held), self._held + rows
         # They stay: the last steps of one that was asked meanwhile may be told in the next call.
         known = self._read_before.copy()
@@ -368,10 +389,17 @@ class Waits:
         n_batches = np.array([row.n_batches for row in rows], np.int64)
         of_row = np.array([-1 if row.iterator is None else id(row.iterator) for row in rows], np.int64)
         is_joined = (of_row[1:] == of_row[:-1]) & (first[1:] == (first + n_batches)[:-1]) & (of_row[1:] >= 0)
-        # To the begin of the next step where that is here: a profiler that closes in between makes the gap longer.
+        # From call to call where the next one is here: what happens before the iterator is asked is no wait.
         elapsed = np.array([row.elapsed_ns for row in rows], np.float64)
-        periods = elapsed.copy()
-        periods[:-1][is_joined] = np.diff(np.array([row.begin_ns for row in rows], np.int64))[is_joined]
+        longest = np.array(
+            [row.elapsed_ns if row.computing_ns is None else row.computing_ns for row in rows], np.float64
+        )
+        begins = np.array([row.begin_ns for row in rows], np.int64)
+        asked = np.array([row.asked_ns or row.begin_ns for row in rows], np.int64)
+        periods = elapsed - (asked - begins)
+        periods[:-1][is_joined] = np.diff(asked)[is_joined]
+        # A window that closes behind the last one is in its gap as well.
+        periods[-1:] += np.maximum(next_ns - (begins + elapsed)[-1:], 0.0)
         references = {id(row.iterator): row.iterator for row in rows if row.iterator is not None}
         for key, reference in references.items():
             told = [gaps for one, gaps in known if one is reference]
@@ -389,7 +417,7 @@ class Waits:
         n_early = 0 if is_last else int(np.argmin(np.append(is_early[n_held:][::-1], False)))
         n = len(rows) - n_early
         self._held = rows[n:]
-        settled = np.minimum(self._settled(waited[:n], rows, is_joined), elapsed[:n])
+        settled = np.minimum(self._settled(waited[:n], rows, is_joined), longest[:n])
         return rows[:n], np.where(np.isnan(measured[:n]), settled, measured[:n])
 
     def _settled(self, waited: Floats, rows: list[OpenStep], is_joined: npt.NDArray[np.bool_]) -> Floats:

@@ -35,19 +35,9 @@ class OpenStep:
     """A step between its begin and its end on one thread, in few functions, as a call by cold code costs 2 us."""
 
     __slots__ = (
-        *("name", "number", "n_batches", "is_selectable", "window_id", "n_opened", "begins_epoch", "computing_ns"),
-        *(
-            "waited_ns",
-            "traced_us",
-            "until_us",
-            "iterator",
-            "first_element",
-            "thread_id",
-            "start_ns",
-            "begin_ns",
-            "marker",
-        ),
-        *("elapsed_ns", "phase"),
+        *("name", "number", "n_batches", "is_selectable", "window_id", "n_opened", "begins_epoch", "asked_ns"),
+        *("computing_ns", "waited_ns", "traced_us", "until_us", "iterator", "first_element", "thread_id", "start_ns"),
+        *("begin_ns", "marker", "elapsed_ns", "phase"),
     )
 
     def __init__(
@@ -62,6 +52,8 @@ class OpenStep:
     ) -> None:
         self.name, self.number, self.n_batches, self.is_selectable = name, number, n_batches, is_selectable
         self.window_id, self.n_opened, self.begins_epoch = window_id, n_opened, begins_epoch
+        self.asked_ns: int | None = None
+        """When that function was called, by the clock of `begin_ns`; None where unknown."""
         self.computing_ns: int | None = None
         """Inside the function that computes its batches; None where unknown."""
         self.waited_ns: int | None = None

@@ -108,8 +108,8 @@ class SessionCapture:
     runs: dict[int, bytes] = field(default_factory=dict)
     """Number of a step -> bytes of its RunMetadata."""
     n_runs: int = 0
-    n_missed: int = 0
-    """Steps beyond the limit."""
+    is_cut: bool = False
+    """Whether a step that was asked for had no room."""
     n_left_out: int = 0
     """Profiled runs that did not advance the global step, in a session where others do (or where none was asked for)."""
     n_bytes: int = 0
@@ -125,7 +125,7 @@ class SessionCapture:
     @property
     def state(self) -> tuple[int, ...]:
         """Equal to an earlier one as long as the profile would be the same."""
-        return self.n_runs, self.n_missed, self.n_left_out, len(self.runs), sum(self.failures.values())
+        return self.n_runs, self.is_cut, self.n_left_out, len(self.runs), sum(self.failures.values())
 
     def watch(self, graph: Any) -> None:
         """Take the graph that the session will run; the session owns it."""
@@ -148,7 +148,7 @@ class SessionCapture:
             with self.telling(f"Files of runs that are no steps are left in {self._folder}"):
                 for number in self.runs:
                     (self._folder / RUN_FILE.format(number)).unlink(missing_ok=True)
-        self.runs, self.n_bytes, self.n_missed = {}, 0, 0
+        self.runs, self.n_bytes, self.is_cut = {}, 0, False
         self._known = None  # the log has shapes of a run that was left out; the next one makes its own
 
     def graph_and_log(self) -> tuple[bytes, bytes]:
@@ -189,9 +189,9 @@ class SessionCapture:
                 f"{self.n_left_out} of {n_profiled} profiled runs did not advance the global step and are left out: "
                 "where a session trains, only its training runs are steps."
             )
-        if self.n_missed:
+        if self.is_cut:
             limits = f"max_steps={self.options.max_steps}, max_bytes={self.options.max_bytes}"
-            told.append(f"The profile has {n_kept} of {n_kept + self.n_missed} steps that were asked for ({limits}).")
+            told.append(f"The profile has {n_kept} steps, and no room for the others that were asked for ({limits}).")
         return tuple(told)
 
     @property
@@ -231,18 +231,18 @@ class SessionSteps:
 
     def before_run(self, read: Callable[[], int]) -> bool:
         self._is_profiling = False
-        if self._capture.has_room and self._may_want():
-            if self._number is not None:
+        if self._may_want():
+            if self._number is not None and not self._capture.is_cut:
                 self._observe(read(), is_exact=True)
             self._is_profiling = self._capture.has_room and self._may_want()
+            self._capture.is_cut |= not self._capture.has_room and self._may_want()
         self._is_exact = False  # the run may advance it, even if it fails
         return self._is_profiling
 
     def after_run(self, read: Callable[[], int], fetched: int | None, content: Callable[[], bytes]) -> None:
         """Number the run that has ended, and keep it if it is wanted."""
         self._capture.n_runs += 1
-        is_first, is_profiled, self._is_profiling = self._capture.n_runs == 1, self._is_profiling, False
-        had_room, before = is_profiled or self._capture.has_room, self._number
+        is_first, is_profiled, before = self._capture.n_runs == 1, self._is_profiling, self._number
         if before is not None:
             is_exact = is_profiled or is_first
             self._observe(read() if is_exact or fetched is None else fetched, is_exact=is_exact)
@@ -250,15 +250,6 @@ class SessionSteps:
             self._keep(before, content)
         elif is_first:
             self._took(1)
-        elif not had_room:
-            self._count_missed(before)
-
-    def end(self, read: Callable[[], int]) -> None:
-        """The session ends: of the last run it was not known yet whether it advanced the global step."""
-        before = self._number
-        if before is not None and self._advances and not self._capture.has_room:
-            self._observe(read(), is_exact=True)
-            self._count_missed(before)
 
     def _may_want(self) -> bool:
         """Whether the next run may be wanted, as far as the global step is known."""
@@ -289,15 +280,6 @@ class SessionSteps:
         self._by_run.took(n_runs)
         if self._number is not None:
             self._by_step.took(self._number)
-
-    def _count_missed(self, before: int | None) -> None:
-        choice, due = self._by_run, range(self._capture.n_runs, self._capture.n_runs + 1)
-        if self._advances and before is not None and self._number is not None:
-            choice, due = self._by_step, range(before + 1, self._number + 1)
-        for number in due:
-            if choice.wants(number):
-                self._capture.n_missed += 1
-                choice.took(number)
 
 
 class StepChoice:
@@ -414,11 +396,6 @@ class SessionObserver(LateBase, Generic[Result], SessionRunHook):  # type: ignor
                 None if run_values.results is None else int(run_values.results),
                 lambda: bytes(run_values.run_metadata.SerializeToString()),
             )
-
-    def end(self, session: Any) -> None:
-        """Count the last run where there was no room for all wanted ones."""
-        with self._now.telling("The last step was not counted"):
-            self._steps.end(lambda: self._read(session))
 
     @property
     def _now(self) -> SessionCapture:

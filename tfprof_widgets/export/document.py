@@ -350,8 +350,8 @@ def advice_section(subject: Subject, room: Room) -> Iterator[str]:
     shown = advice[: room.advice]
     yield (
         f"{len(shown)} of {len(advice)} piece{'' if len(advice) == 1 else 's'} of advice (all: `prof.advice`), the largest "
-        "possible gain first. A gain is what the fix wins by itself; two do not add up. Apply one, capture "
-        "again, and compare: "
+        "possible gain first, a larger batch behind causes. A gain is what the fix wins by itself; two do not add up. "
+        "Apply one, capture again, and compare: "
         "`print(tfprof.diff(before, after).verdict)`."
     )
     for rank, one in enumerate(shown, 1):

@@ -238,7 +238,7 @@ def _programs(results: Analysis, room: Room) -> Iterator[Part]:
 
 def _memory(results: Analysis, room: Room) -> Iterator[Part]:
     frame = results.memory.summary.sort_values("peak_bytes", ascending=False, kind="stable")
-    growing = [results.memory.growth(name).sentence for name in frame["allocator"].head(room.rows)]
+    growing = [results.memory.growth(name) for name in frame["allocator"].head(room.rows)]
     yield from part_of(
         "Memory",
         "prof.memory.summary",
@@ -254,13 +254,13 @@ def _memory(results: Analysis, room: Room) -> Iterator[Part]:
             "freed (count)": "n_deallocations",
         },
         room=room,
-        note=" ".join(sentence(one, room.sentence) for one in growing if one),
+        note=" ".join(sentence(one.sentence, room.sentence) for one in growing if one.is_significant),
     )
 
 
 def _largest_piece(row: Row) -> str:
-    free, ratio = row["free_bytes"], row["fragmentation_ratio"]
-    return "" if math.isnan(ratio) or not free > 0 else size(free * (1 - ratio))
+    free, piece = row["free_bytes"], row["largest_free_bytes"]
+    return "" if math.isnan(piece) or not free > 0 else size(piece)
 
 
 def _failed(failure: MemoryFailure, room: Room) -> Iterator[Part]:

@@ -163,9 +163,9 @@ def _memory(results: Analysis) -> Iterator[str]:
             f"Memory {row['allocator']}: peak {size(row['peak_bytes'])}{limit} "
             f"at {number(row['peak_at_ms'])} ms, {_largest_piece(row)}{row['n_allocations']:,} allocations"
         )
-        growth = memory.growth(row["allocator"]).sentence
-        if growth:
-            yield f"  {growth}"
+        growth = memory.growth(row["allocator"])
+        if growth.is_significant:
+            yield f"  {growth.sentence}"
     if len(largest) > _N_ALLOCATORS:
         yield f"  ({_N_ALLOCATORS} of {len(largest)} allocators, those with the highest peaks)"
     if memory.remedy:
@@ -181,10 +181,10 @@ def _input(results: Analysis) -> Iterator[str]:
 
 
 def _largest_piece(row: Mapping[Any, Any]) -> str:
-    free, ratio = row["free_bytes"], row["fragmentation_ratio"]
-    if math.isnan(ratio) or not free > 0:  # oneDNN's allocator does not tell
+    free, piece = row["free_bytes"], row["largest_free_bytes"]
+    if math.isnan(piece) or not free > 0:  # oneDNN's allocator does not tell
         return ""
-    return f"largest free piece {size(free * (1 - ratio))} of {size(free)} free, "
+    return f"largest free piece {size(piece)} of {size(free)} free, "
 
 
 def _bar(ratio: float) -> str:

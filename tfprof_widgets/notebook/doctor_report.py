@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -74,16 +73,11 @@ class DoctorReport:
         return f"{len(of_status)} {word}{many}" + (f" ({', '.join(of_status)})" if names else "")
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
-        widths = [max((len(text) for text in column), default=0) for column in self._heads()]
-        for check in self.checks:
-            line = f"{check.status:<{widths[0]}}  {check.name:<{widths[1]}}  {check.value}"
-            yield f"{line} -> {check.remedy}" if check.remedy else line
-
-    def _heads(self) -> tuple[list[str], list[str]]:
-        return [check.status for check in self.checks], [check.name for check in self.checks]
+        status, name = (max((len(getattr(one, part)) for one in self.checks), default=0) for part in ("status", "name"))
+        return "\n".join(
+            f"{one.status:<{status}}  {one.name:<{name}}  {one.value}{f' -> {one.remedy}' if one.remedy else ''}"
+            for one in self.checks
+        )
 
     def _repr_html_(self) -> str:
         head = "".join(f'<th scope="col">{name}</th>' for name in FRAME.names)

@@ -18,7 +18,6 @@ from ..analysis.comparison.changes import UNCHANGED
 from ..analysis.comparison.comparison import RunDiff
 from ..analysis.comparison.words import verdict_of
 from ..analysis.facts import Facts
-from ..analysis.memory.memory import SUMMARY
 from ..analysis.memory.moments import Snapshots
 from ..analysis.ops.executions import Occurrences
 from ..analysis.ops.kernels import kernel_sums
@@ -35,6 +34,7 @@ from .lists import (
     hlo_list,
     kernel_list,
     layer_list,
+    memory_list,
     pipeline_list,
     plain,
     records,
@@ -127,11 +127,10 @@ def _list_sections(results: Analysis, names: Names) -> Iterator[Section]:
     kernels = results.kernels
     pipelines = cache(lambda: pipeline_list(results))
     step_names, memory = results.steps.frame["name"], results.memory
-    summary: pd.DataFrame = memory.summary[SUMMARY.in_browser()]
     n_pipelines = len(results.input_pipeline.pipelines)
     yield _list("step_names", _cut(names, lambda rows: step_names.iloc[rows].tolist()), len(step_names), row_bytes=200)
     yield _list("allocators", _cut(names, lambda rows: list(memory.allocators[rows])), len(memory.allocators))
-    yield _list("memory_summary", _cut(names, lambda rows: records(summary.iloc[rows])), len(summary))
+    yield _list("memory_summary", _cut(names, partial(memory_list, results)), len(memory.allocators))
     yield _list("pipelines", _cut(names, lambda rows: pipelines()[rows]), n_pipelines, row_bytes=80_000)
     yield _list("kernels", _cut(names, partial(kernel_list, kernels)), len(kernels.frame))
 

@@ -24,6 +24,7 @@ from ..analysis.hosts.workers import STRAGGLERS, Workers
 from ..analysis.input.tf_data import PIPELINES
 from ..analysis.input.usage import ITERATORS
 from ..analysis.layers.layers import LAYERS, Layers
+from ..analysis.memory.memory import SUMMARY
 from ..analysis.names import parse_op_names
 from ..analysis.ops.kernels import KERNELS, Kernels, beside_products, is_eligible_type
 from ..analysis.ops.other import HLO_OPS, instructions_of
@@ -72,6 +73,14 @@ def plain(value: Any) -> Any:
 def fields_of(holder: object, *names: str) -> dict[str, Any]:
     """Fields of an object under their names, JSON-safe."""
     return {name: plain(getattr(holder, name)) for name in names}
+
+
+def memory_list(results: Analysis, rows: slice) -> list[dict[str, Any]]:
+    """The rows of `memory.summary` with what each allocator does from step to step."""
+    memory = results.memory
+    growths = [memory.growth(name) for name in memory.allocators[rows]]
+    summary = records(memory.summary[SUMMARY.in_browser()].iloc[rows])
+    return [row | fields_of(growth, "sentence", "is_significant") for row, growth in zip(summary, growths, strict=True)]
 
 
 _MOST_OPS = 100

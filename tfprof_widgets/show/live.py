@@ -18,9 +18,8 @@ from .pack import as_text
 from .widgets import View, close_unseen
 
 _HEAD: dict[str, Any] = {
-    **dict.fromkeys(("title", "n_kept_text", "batches", "file", "trigger_file", "budget"), ""),
-    **dict.fromkeys(("step_ms", "steps_per_s", "wait_ratio", "outside_ratio", "loss", "epoch", "epochs", "elapsed_s")),
-    **dict.fromkeys(("started_ns", "now_ns")),
+    **dict.fromkeys(("title", "batches", "file", "trigger_file", "budget"), ""),
+    **dict.fromkeys(("step_ms", "steps_per_s", "wait_ratio", "outside_ratio", "loss", "epoch", "elapsed_s", "now_ns")),
     **{name: [] for name in ("marks", "anomalies", "windows", "notices")},
     "state": "running",
     "n_steps": 0,

@@ -265,25 +265,34 @@ def _host_column(trace: Trace, events: Int64) -> dict[str, tuple[npt.NDArray[Any
     return {"host": (of_line[trace.line_id[events]], "i4")}
 
 
+AS_ALLOCATED = -2
+"""The op of a release of which all else is that of its allocation, too, and stands only there."""
+
+
 def memory_table(results: Analysis, names: Names, rows: Rows) -> Table:
-    """Every allocation and deallocation, with the state of its allocator after it."""
+    """Every allocation and deallocation, with the state of its allocator after it; `address` 0 where it is not known."""
     snapshots = results.memory.snapshots
     dtypes, place = unique_codes(snapshots.dtype[rows])
     dtype_names = names.numbers(names.ids(dtype_name(code) for code in dtypes.tolist()))
     texts: dict[str, npt.NDArray[np.integer]] = {
         key: names.numbers(getattr(snapshots, key)[rows]) for key in ("op", "region", "shape")
     }
+    texts["dtype"] = dtype_names[place]
     sizes = columns_of(snapshots, rows, **TIMELINE.by_dtype)
-    pieces, dtype = sizes["fragmentation_ratio"]
-    with np.errstate(over="ignore"):  # a ratio of a broken file may be any number
-        sizes["fragmentation_ratio"] = np.round(pieces, 6), dtype  # as TensorFlow tells it: whole millionths
+    told = snapshots.as_allocated[rows]
+    texts = {key: np.where(told, AS_ALLOCATED, numbers) for key, numbers in texts.items()}
+    for key in ("requested_bytes", "allocation_bytes"):
+        sizes[key] = np.where(told, 0, sizes[key][0]), sizes[key][1]
+    is_known = (np.abs(snapshots.address) < 2**53) & ~(snapshots.is_free & snapshots.has_owner)
     return Table(
         {
             **columns_of(snapshots, rows, i4="allocator:allocator_id session:session_id freed_at", u1="is_free"),
-            **columns_of(snapshots, rows, f8="time_ps"),
+            **columns_of(snapshots, rows, f8="time_ps capacity_bytes"),
+            "taken_bytes": (np.nan_to_num(snapshots.taken_bytes[rows]), "f8"),
+            "largest_free_bytes": (snapshots.steady_piece_bytes[rows], "f8"),
+            "address": (np.where(is_known, snapshots.address, 0)[rows].astype(np.float64), "f8"),
             **sizes,
             **{key: (numbers, "i4") for key, numbers in texts.items()},
-            "dtype": (dtype_names[place], "i4"),
             "step": (results.steps.event_step[snapshots.event[rows]], "i4"),
         }
     )

@@ -66,11 +66,11 @@ def step_chart_figure() -> str:
 
 @cache
 def memory_figure() -> str:
-    """Makes the memory chart: stack, heap and free bytes stacked against time, fragmentation on the right axis."""
-    from bokeh.models import ColumnDataSource, FixedTicker, LinearAxis, Range1d, Span
+    """Makes the memory chart: stack, heap and free bytes stacked against time."""
+    from bokeh.models import ColumnDataSource, Span
 
     figure = _figure(height=116)
-    columns = ("time", "zero", *MEMORY_LAYERS, "fragmentation", "held")
+    columns = ("time", "zero", *MEMORY_LAYERS, "held")
     memory = ColumnDataSource({name: [] for name in columns}, name="memory")
     below = "zero"
     for layer in MEMORY_LAYERS:
@@ -81,16 +81,6 @@ def memory_figure() -> str:
     # A level that held for a moment is too thin for the area to show.
     figure.line("time", "heap", source=memory, line_width=1.5, line_join="bevel").glyph.name = "level"
     figure.varea("time", y1="zero", y2="held", source=memory).glyph.name = "held"
-    figure.extra_y_ranges = {"fragmentation": Range1d(0, 1, name="fragmentation")}
-    axis = LinearAxis(
-        y_range_name="fragmentation",
-        name="fragmentation_axis",
-        ticker=FixedTicker(ticks=[], name="fragmentation_axis_ticker"),
-    )
-    figure.add_layout(_plain_axis(axis), "right")
-    for name, width in (("fragmentation_halo", 3), ("fragmentation_line", 1.2)):
-        line = figure.line("time", "fragmentation", source=memory, line_width=width, y_range_name="fragmentation")
-        line.glyph.name = name
     peak = ColumnDataSource({"x": [], "y": []}, name="peak")
     figure.scatter("x", "y", source=peak, marker="inverted_triangle", size=8, line_alpha=0).glyph.name = "peak_mark"
     figure.add_layout(Span(name="moment", dimension="height", location=0, line_width=1, visible=False))

@@ -221,7 +221,8 @@ export interface TraceMeta {
   n_allocators?: number;
   memory_remedy: string | null;
   memory_failure?: MemoryFailureMeta | null;
-  memory_summary: MemorySummaryRow[];
+  /** Also what each does from step to step, in words, and whether it looks like a leak. */
+  memory_summary: (MemorySummaryRow & { sentence: string; is_significant: boolean })[];
   /** The GPU whose memory is fullest at its peak; null where none reported any. */
   device_memory?: { allocator: string; peak_bytes: number; capacity_bytes: number } | null;
   pipelines: PipelineMeta[];
@@ -241,7 +242,7 @@ export interface TraceMeta {
   hlo_ops?: HloMeta[];
   /** What `op_places.layer` counts. */
   layers?: LayerMeta[];
-  /** What to change, the largest gain first. Of a long capture it comes after the first paint, with the next two. */
+  /** What to change, what matters most first. Of a long capture it comes after the first paint, with the next two. */
   advice?: AdviceMeta[];
   /** What has the time of typical steps, short stretches of a step as sums; none where that is not known. */
   attribution?: AttributionRow[];

@@ -118,6 +118,7 @@ export interface MemorySummaryRow {
   readonly heap_bytes: number;
   readonly free_bytes: number;
   readonly fragmentation_ratio: number;
+  readonly largest_free_bytes: number;
 }
 
 /** A tf.data pipeline, in order of first use. */

@@ -411,7 +411,7 @@ export function drawNoCounter(frame: Frame, y: number) {
   fillRect(ctx, -labelWidth, y - 2, labelWidth + width, 1, palette.rule);
   fillText(ctx, "Memory in use", 15 - labelWidth, y + 8, palette.ink2);
   const reduced = (meta.n_allocators ?? 0) > 0 ? notReduced(meta, "counters") : "";
-  const reason = reduced || "Not recorded on this run. The memory view says how to record it.";
+  const reason = reduced || meta.memory_remedy?.split("\n")[0] || "Not recorded on this run.";
   fillText(ctx, reason, 6, y + 8, palette.ink);
 }
 

@@ -3,16 +3,21 @@
 import { columns, groupBy, lowerBound, numbers, type RangePs, upperBound } from "../data/columns";
 import type { TraceMeta } from "../data/meta";
 import { EMPTY_TABLE, type Table } from "../data/pack";
-import { median } from "./steps";
 
 const COLUMNS = {
   ...{ session: "session", time: "time_ps", isFree: "is_free", requested: "requested_bytes" },
-  ...{ allocated: "allocation_bytes", stack: "stack_bytes", heap: "heap_bytes", free: "free_bytes" },
-  ...{ fragmentation: "fragmentation_ratio", op: "op", step: "step", region: "region" },
-  ...{ dtype: "dtype", shape: "shape", freedAt: "freed_at" },
+  ...{ allocated: "allocation_bytes", stack: "stack_bytes", heap: "heap_bytes", capacity: "capacity_bytes" },
+  ...{ taken: "taken_bytes", piece: "largest_free_bytes", op: "op", step: "step", region: "region" },
+  ...{ dtype: "dtype", shape: "shape", freedAt: "freed_at", address: "address" },
 } as const;
+/** What a release has of its allocation, where its op is `AS_ALLOCATED`. */
+const OF_ALLOCATION = ["op", "region", "dtype", "shape", "requested", "allocated"] as const;
+const AS_ALLOCATED = -2;
 
-/** The memory events of one allocator: rows [begin, end) of the table, in time order. */
+/**
+ * The memory events of one allocator: rows [begin, end) of the table, in time order; `piece`: at most so much is free in one piece, `taken`: of
+ * the device, 0 where that is not known.
+ */
 export interface MemoryEvents extends Readonly<Record<keyof typeof COLUMNS, ArrayLike<number>>> {
   readonly begin: number;
   readonly end: number;
@@ -22,12 +27,24 @@ export function memoryEvents(table: Table, allocator: number): MemoryEvents {
   const owner = numbers(table, "allocator");
   const [begin, end] = [allocator, allocator + 1].map((one) => lowerBound(owner, one, 0, table.n));
   const named = Object.entries(COLUMNS).map(([name, column]) => [name, numbers(table, column)]);
-  return { begin, end, ...(Object.fromEntries(named) as Record<keyof typeof COLUMNS, ArrayLike<number>>) };
+  const events = Object.fromEntries(named) as Record<keyof typeof COLUMNS, ReturnType<typeof numbers>>;
+  for (const name of OF_ALLOCATION) events[name] = events[name].slice();
+  for (let row = begin; row < end; row++) {
+    const freedAt = events.freedAt[row];
+    if (freedAt < 0 || events.op[freedAt] !== AS_ALLOCATED) continue;
+    for (const name of OF_ALLOCATION) events[name][freedAt] = events[name][row];
+  }
+  return { begin, end, ...events };
+}
+
+/** Bytes that are free after a row. */
+export function freeBytes({ capacity, stack, heap }: MemoryEvents, row: number): number {
+  return capacity[row] - stack[row] - heap[row];
 }
 
 /**
  * The rows that show a window at `nColumns` pixel columns: all of them when few, else per column the first, the last and the
- * lowest and highest in use and fragmentation, so that no peak and no valley is lost. What holds until the first row inside comes
+ * lowest and highest in use, so that no peak and no valley is lost. What holds until the first row inside comes
  * first: the last row before the window or, written `~row`, what was before that first row, where no other is.
  */
 export function envelope(events: MemoryEvents, t0: number, t1: number, nColumns: number) {
@@ -55,16 +72,14 @@ export function envelope(events: MemoryEvents, t0: number, t1: number, nColumns:
 }
 
 function pushExtremes(events: MemoryEvents, from: number, to: number, rows: number[]): void {
-  const { stack, heap, fragmentation } = events;
-  let [low, high, calm, rough] = [from, from, from, from];
+  const { stack, heap } = events;
+  let [low, high] = [from, from];
   for (let i = from + 1; i < to; i++) {
     const used = stack[i] + heap[i];
     if (used < stack[low] + heap[low]) low = i;
     if (used > stack[high] + heap[high]) high = i;
-    if (fragmentation[i] < fragmentation[calm]) calm = i;
-    if (fragmentation[i] > fragmentation[rough]) rough = i;
   }
-  const kept = [from, low, high, calm, rough, to - 1].sort((a, b) => a - b);
+  const kept = [from, low, high, to - 1].sort((a, b) => a - b);
   for (let k = 0; k < kept.length; k++) if (k === 0 || kept[k] !== kept[k - 1]) rows.push(kept[k]);
 }
 
@@ -145,7 +160,8 @@ export function countEvents(events: MemoryEvents, range: RangePs) {
 export function isFreeInformative(events: MemoryEvents, peak: number): boolean {
   if (peak < 0) return false;
   const used = events.stack[peak] + events.heap[peak];
-  return events.free[peak] > 0 && events.free[peak] <= used * 8;
+  const free = freeBytes(events, peak);
+  return free > 0 && free <= used * 8;
 }
 
 /** Bytes in use (stack + heap) after a row, or before it where it is written `~row`: what its event did is undone then. */
@@ -154,16 +170,16 @@ export function bytesInUse({ stack, heap, allocated, isFree }: MemoryEvents, row
   return stack[~row] + heap[~row] + allocated[~row] * (isFree[~row] ? 1 : -1);
 }
 
-/** At most so many of the free bytes lie in one piece after a row; NaN where the allocator does not tell. */
-export function largestPiece(events: MemoryEvents, row: number): number {
-  return events.free[row] * (1 - events.fragmentation[row]);
+/** What the allocator may still take of its device, as far as it is known. */
+export function untakenBytes({ capacity, taken }: MemoryEvents, row: number): number {
+  return taken[row] > 0 ? capacity[row] - taken[row] : 0;
 }
 
 /** Whether free memory was ever in pieces smaller than the largest allocation: only then can it matter that it is in pieces. */
 export function isInSmallPieces(events: MemoryEvents): boolean {
   let largest = 0;
   for (let i = events.begin; i < events.end; i++) largest = Math.max(largest, events.allocated[i]);
-  for (let i = events.begin; i < events.end; i++) if (largestPiece(events, i) < largest) return true;
+  for (let i = events.begin; i < events.end; i++) if (events.piece[i] + untakenBytes(events, i) < largest) return true;
   return false;
 }
 
@@ -292,77 +308,17 @@ function span(events: MemoryEvents, rows: Int32Array, first: number, last: numbe
   return { peakBytes, peakAtPs, startBytes, endBytes: levelAfter(events, rows, last), nAllocations, allocatedBytes };
 }
 
-// The rules and their numbers are those of analysis/memory/growth.py, where they are explained.
-const MAX_STEPS_OF_SESSION = 400;
-const MIN_DEVIATIONS = 3;
-const MIN_SHARE_OF_PEAK = 0.01;
 /** Steps after which an allocation of a step counts as not given back. */
 export const AFTER_STEPS = 2;
-
-export interface Growth {
-  /** Robust slope; NaN where no session has two steps. */
-  readonly bytesPerStep: number;
-  readonly nSteps: number;
-  /** Whether it looks like a leak: a steady rise that matters. */
-  readonly isSignificant: boolean;
-  /** Whether what is in use at the ends of all steps differs by no more than a hundredth of the peak. */
-  readonly isSame: boolean;
-}
 
 type UnfreedBytes = "allocatedBytes" | "bytesPerStep" | "heldBytes";
 /** `op`: a name id, -1 unknown; `heldBytes`: the part not given back until the session ends. */
 export type Unfreed = Readonly<Record<"op" | "nAllocations" | "nSteps" | UnfreedBytes, number>>;
 
-export function measureGrowth(steps: readonly MemoryStep[], peakBytes: number): Growth {
-  const parts = bySession(steps).map(thinned);
-  const { rise, variance } = slopes(parts);
-  const nSteps = steps.length;
-  if (rise.length === 0) return { bytesPerStep: Number.NaN, nSteps, isSignificant: false, isSame: false };
-  const slope = median(rise);
-  const later = slopes(parts.map((part) => part.slice(Math.floor(part.length / 2)))).rise;
-  let excess = -1;
-  for (const value of rise) excess += Math.sign(value);
-  const isSteady = excess > 0 && excess >= MIN_DEVIATIONS * Math.sqrt(variance);
-  const goesOn = later.length > 0 && median(later) >= slope / 2;
-  const matters = slope * steps.length >= MIN_SHARE_OF_PEAK * peakBytes;
-  const ends = steps.map(({ endBytes }) => endBytes);
-  const [least, most] = [Math.min, Math.max].map((of) => ends.reduce((a, b) => of(a, b)));
-  return {
-    ...{ bytesPerStep: slope, nSteps, isSignificant: slope > 0 && isSteady && goesOn && matters },
-    isSame: most - least <= MIN_SHARE_OF_PEAK * peakBytes,
-  };
-}
-
-function bySession(steps: readonly MemoryStep[]): MemoryStep[][] {
-  return [...groupBy(steps, ({ session }) => session).values()];
-}
-
-function thinned(steps: readonly MemoryStep[]): readonly MemoryStep[] {
-  const n = steps.length;
-  if (n <= MAX_STEPS_OF_SESSION) return steps;
-  const place = (i: number) => Math.floor((i * (n - 1)) / (MAX_STEPS_OF_SESSION - 1));
-  return Array.from({ length: MAX_STEPS_OF_SESSION }, (_, i) => steps[place(i)]);
-}
-
-/** Slopes between all pairs of steps of a session, and the variance of rising less falling pairs without a trend. */
-function slopes(parts: readonly (readonly MemoryStep[])[]): { rise: Float64Array; variance: number } {
-  const rise = new Float64Array(parts.reduce((sum, { length: n }) => sum + (n * (n - 1)) / 2, 0));
-  let variance = 0;
-  let k = 0;
-  for (const part of parts) {
-    const n = part.length;
-    variance += (n * (n - 1) * (2 * n + 5)) / 18;
-    for (let i = 0; i < n; i++) {
-      for (let j = i + 1; j < n; j++) rise[k++] = (part[j].endBytes - part[i].endBytes) / (part[j].step - part[i].step);
-    }
-  }
-  return { rise, variance };
-}
-
 /** Allocations of a step still held at the end of the step `afterSteps` later, by op; most held first. */
 export function unfreedByOp(events: MemoryEvents, steps: readonly MemoryStep[], afterSteps = AFTER_STEPS): Unfreed[] {
   const due = new Map<number, { readonly session: number; readonly endPs: number }>();
-  for (const part of bySession(steps)) {
+  for (const part of groupBy(steps, ({ session }) => session).values()) {
     for (let i = 0; i + afterSteps < part.length; i++) {
       due.set(part[i].step, { session: part[i].session, endPs: part[i + afterSteps].endPs });
     }
@@ -393,12 +349,6 @@ export function unfreedByOp(events: MemoryEvents, steps: readonly MemoryStep[], 
   return [...rows.values()].sort((a, b) => b.heldBytes - a.heldBytes || b.allocatedBytes - a.allocatedBytes);
 }
 
-/** The op that leaks: of what is left of most steps the largest part that is never given back; null for none. */
-export function leakingOp(unfreed: readonly Unfreed[]): Unfreed | null {
-  const most = unfreed.reduce((steps, row) => Math.max(steps, row.nSteps), 0);
-  return unfreed.find((row) => row.nSteps * 2 >= most && row.heldBytes > 0) ?? null;
-}
-
 export type HeldBy = "op" | "layer" | "line";
 
 export interface Held {
@@ -420,7 +370,7 @@ export class OpPlaces {
     places: Table = EMPTY_TABLE,
   ) {
     const [layer, line] = [numbers(places, "layer"), numbers(places, "line")];
-    for (let op = 0; op < places.n; op++) this.#ops.set(meta.names[meta.op_name[op]], op);
+    for (let op = 0; op < meta.op_name.length; op++) this.#ops.set(meta.names[meta.op_name[op]], op);
     const layers = meta.layers ?? [];
     this.#layers = new Map(layers.flatMap(({ layer, allocating = [] }) => allocating.map((name) => [name, layer])));
     this.#of = { layer: (op) => meta.layers?.[layer[op]]?.layer ?? "", line: (op) => lineOf(meta, line[op]) };
@@ -429,8 +379,18 @@ export class OpPlaces {
   of(name: string, by: Exclude<HeldBy, "op">): string {
     const known = by === "layer" && this.#layers.get(name);
     if (known) return known;
-    const op = this.#ops.get(name) ?? this.#ops.get(`${EAGER}${name}`);
+    const op = this.#opOf(name);
     return op === undefined ? "" : this.#of[by](op);
+  }
+
+  /** Number of the family of an op; undefined where it is not known. */
+  familyOf(name: string): number | undefined {
+    const op = this.#opOf(name);
+    return op === undefined ? undefined : this.meta.op_family[op];
+  }
+
+  #opOf(name: string): number | undefined {
+    return this.#ops.get(name) ?? this.#ops.get(`${EAGER}${name}`);
   }
 }
 

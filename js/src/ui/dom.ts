@@ -338,34 +338,46 @@ export function watchTheme(root: HTMLElement, onChange: () => void, signal: Abor
   atEnd(signal, () => observer.disconnect());
 }
 
-export function readPalette(root: HTMLElement): Palette {
+/** Four bytes of each colour, in whatever way a style sheet writes it; nothing where the page has no canvas. */
+export function rgbaOf(colors: readonly string[]): Uint8ClampedArray {
+  const ctx = h("canvas", { width: colors.length, height: 1 }).getContext("2d", { willReadFrequently: true });
+  if (!ctx) return new Uint8ClampedArray(4 * colors.length);
+  for (const [k, color] of colors.entries()) {
+    ctx.fillStyle = color;
+    ctx.fillRect(k, 0, 1, 1);
+  }
+  return ctx.getImageData(0, 0, colors.length, 1).data;
+}
+
+/** What colours of the style sheet, such as `var(--ink)`, are in an element. */
+export function resolved(root: HTMLElement, values: readonly string[]): string[] {
   const probe = h("span", { hidden: true });
   root.append(probe);
-  const mixed = (value: string) => {
+  const colors = values.map((value) => {
     probe.style.color = value;
     return getComputedStyle(probe).color;
-  };
-  const color = (name: string) => mixed(`var(--${name})`);
-  const palette: Palette = {
-    bg: color("bg"),
-    bg2: color("bg-2"),
-    ink: color("ink"),
-    ink2: color("ink-2"),
-    rule: color("rule"),
-    rule2: color("rule-2"),
-    act: color("act"),
-    actWash: color("act-wash"),
-    warn: color("warn"),
-    sliceInk: color("s-ink"),
-    memoryHeap: color("m-heap"),
-    categories: CATEGORIES.map((name) => color(`c-${name}`)),
-    categoryFills: CATEGORIES.map((name) => mixed(`color-mix(in srgb, var(--c-${name}) 38%, var(--bg))`)),
-    fills: FAMILIES.map((name) => color(`s-${name}`)),
-    edges: FAMILIES.map((name) => color(`e-${name}`)),
+  });
+  probe.remove();
+  return colors;
+}
+
+export function readPalette(root: HTMLElement): Palette {
+  const colors = (prefix: string, names: readonly string[]) =>
+    resolved(
+      root,
+      names.map((name) => `var(--${prefix}${name})`),
+    );
+  const single = ["bg", "bg-2", "ink", "ink-2", "rule", "rule-2", "act", "act-wash", "warn", "s-ink", "m-heap"];
+  const [bg, bg2, ink, ink2, rule, rule2, act, actWash, warn, sliceInk, memoryHeap] = colors("", single);
+  const pale = CATEGORIES.map((name) => `color-mix(in srgb, var(--c-${name}) 38%, var(--bg))`);
+  return {
+    ...{ bg, bg2, ink, ink2, rule, rule2, act, actWash, warn, sliceInk, memoryHeap },
+    categories: colors("c-", CATEGORIES),
+    categoryFills: resolved(root, pale),
+    fills: colors("s-", FAMILIES),
+    edges: colors("e-", FAMILIES),
     font: getComputedStyle(root).fontFamily,
   };
-  probe.remove();
-  return palette;
 }
 
 /** Sets the attribute that JupyterLab sets as well, and that views watch. */

@@ -23,9 +23,8 @@ export class FailurePanel {
     /** Shows the moment in the chart; null where the chart has none. */
     onMoment: ((timePs: number) => void) | null,
   ) {
-    const colon = failure.sentence.indexOf(": ");
-    const head = colon > 0 && colon < 40 ? failure.sentence.slice(0, colon + 1) : "";
-    const what = h("p.what", head && h("b", head), failure.sentence.slice(head.length));
+    const [head] = /^.*?[.;](?= )/.exec(failure.sentence) ?? [failure.sentence];
+    const what = h("p.what", h("b", head), failure.sentence.slice(head.length));
     const at = failure.at_ps;
     if (onMoment !== null && at !== null) {
       const show = () => onMoment(at);

@@ -1,7 +1,7 @@
 /** Charts, Bokeh's and drawn ones: sources and ranges, labels with a halo, tooltips, clicks and drags along x. */
 
 import { atEnd, runOnce, type Script, unpacked, withAddress } from "../data/widget";
-import { h, on } from "./dom";
+import { h, on, resolved, rgbaOf } from "./dom";
 import type { TraceView } from "./view";
 
 export interface PlotLabel {
@@ -110,7 +110,7 @@ export class TipBox {
 interface PlotGestures {
   onHover(x: number, y: number): void;
   onLeave(): void;
-  onClick(x: number): void;
+  onClick(x: number, y: number): void;
   onDrag(x0: number, x1: number): void;
   onDragEnd(x0: number, x1: number): void;
 }
@@ -141,11 +141,11 @@ export function watchPlot(element: HTMLElement, signal: AbortSignal, gestures: P
     },
     pointerup: (event) => {
       if (from === null) return;
-      const [x] = at(event);
+      const [x, y] = at(event);
       const start = from;
       from = null;
       if (isDrag) gestures.onDragEnd(start, x);
-      else gestures.onClick(x);
+      else gestures.onClick(x, y);
     },
     pointercancel: () => {
       from = null;
@@ -263,28 +263,12 @@ function connected(element: HTMLElement, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** The colours of the style sheet by token name ("ink", "c-input") as Bokeh understands them: rgba(...). */
+/** The colours of the style sheet by token name ("ink", "c-input") as Bokeh understands them, which does not know `color(srgb ...)`. */
 export function bokehColors(root: HTMLElement, names: readonly string[]): Record<string, string> {
-  const probe = h("span", { hidden: true });
-  root.append(probe);
-  const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const colors: Record<string, string> = {};
-  for (const name of names) {
-    probe.style.color = `var(--${name})`;
-    colors[name] = toRgba(getComputedStyle(probe).color, context);
-  }
-  probe.remove();
-  return colors;
-}
-
-/** Bokeh's parser does not know `color(srgb ...)`, which browsers give for mixed colours; one drawn pixel does. */
-function toRgba(color: string, context: CanvasRenderingContext2D | null): string {
-  if (color.startsWith("rgb") || context === null) return color;
-  context.clearRect(0, 0, 1, 1);
-  context.fillStyle = color;
-  context.fillRect(0, 0, 1, 1);
-  const [r, g, b, a] = context.getImageData(0, 0, 1, 1).data;
-  return `rgba(${r}, ${g}, ${b}, ${a / 255})`;
+  const values = names.map((name) => `var(--${name})`);
+  const rgba = rgbaOf(resolved(root, values));
+  const css = (k: number) => `rgba(${rgba.slice(4 * k, 4 * k + 3).join(", ")}, ${rgba[4 * k + 3] / 255})`;
+  return Object.fromEntries(names.map((name, k) => [name, css(k)]));
 }
 
 export function setTicks(chart: Chart, axis: string, ticks: readonly number[], label: (tick: number) => string): void {

@@ -1,4 +1,4 @@
-"""A `fit` of minutes with a fault from step 2,000 on: the screen says so within 20 steps, a window shows it."""
+"""A `fit` of minutes with a fault from step 2,000 on: the screen says so within 20 steps, a window shows it; a page reloaded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.browser.conftest import Open
 from tests.browser.harness import Notebook, Server, poll
-from tests.browser.test_live_training import N_STEPS, check_it_moves, end, is_training, shoot, training
+from tests.browser.test_live_training import N_STEPS, check_it_moves, end, is_training, n_steps, shoot, training
 
 pytestmark = pytest.mark.tensorflow
 
@@ -119,3 +119,19 @@ def test_in_jupyterlab(open_lab: Open, lab_server: Server, fault: str) -> None:
 def test_in_notebook_7(open_notebook: Open, notebook_server: Server, fault: str) -> None:
     with training(open_notebook, notebook_server, CELL, set_up=f"FAULT = {fault!r}\n{SET_UP}") as notebook:
         check(notebook, fault)
+
+
+def test_a_page_that_is_reloaded_says_before_that_it_shows_the_training_when_the_cell_has_ended(
+    open_lab: Open, lab_server: Server
+) -> None:
+    with training(open_lab, lab_server, CELL, set_up=f"FAULT = ''\n{SET_UP}") as notebook:
+        page = notebook.page
+        assert "a page that is reloaded shows this again when the cell has ended" in notebook.view("live").inner_text()
+        page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+        page.wait_for_timeout(2_000)
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.reload()
+        page.get_by_text("Loading widget").wait_for(timeout=60_000)
+        (lab_server.root / "end").touch()
+        poll(lambda: n_steps(notebook) > 20, "no step is shown", timeout_s=60)
+        assert "Ended" in notebook.view("live").inner_text()

@@ -14,20 +14,19 @@ pytestmark = pytest.mark.tensorflow
 
 SAYS = {
     # fault: rule, words of the title, words of the fix
-    "one_hot_product": ("one_hot_product", "one-hot rows of 4,000", "keras.layers.Embedding"),
+    "one_hot_product": ("busy", "one-hot rows only picks rows", "keras.layers.Embedding"),
     "dense_update": ("dense_update", "all 200,000 rows of", "Hashing"),
     "many_variables": ("small_batch", "160 variables", "one layer in place of many"),
     "graph_loop": ("graph_loop", "the rest is running them one by one", "jit_compile=True"),
-    "turned_images": ("turned_images", "foreign_faults.py:", "tf.transpose(x, [0, 2, 3, 1])"),
+    "turned_images": ("layout_conversion", "foreign_faults.py:", "tf.transpose(x, [0, 2, 3, 1])"),
     "double_precision": ("double_precision", "3 weights are", "np.float32"),
-    "number_checks": ("number_checks", "ops a step check", "disable_check_numerics"),
-    "repeated_work": ("repeated_work", "compute again", "Ask one tape once"),
+    "number_checks": ("inefficient_op", "ops a step check", "disable_check_numerics"),
     "argument_conversion": (
         "argument_conversion",
         "arrays of Python or NumPy into tensors",
         "tf.constant(array)",
     ),
-    "many_calls": ("many_functions", "Calling 40 functions", "around the whole step"),
+    "many_calls": ("small_batch", "in 40 functions", "around the whole step"),
     "eager_ops": ("eager_ops", "one by one from Python", "metrics too"),
     "step_overhead": ("small_batch", "the same for any batch", "steps_per_execution=32"),
     "compiled_shapes": ("retracing", "with compiling by XLA", "pad to one"),
@@ -36,9 +35,6 @@ SAYS = {
     "run_eagerly": ("eager_hot_loop", "one by one from Python", "run_functions_eagerly(False)"),
     "half_precision": ("half_precision", "foreign_models.py:", 'set_global_policy("float32")'),
     "frozen_layers": ("frozen_layers", "3 frozen layers", "by predict of a model of the frozen layers"),
-    "flattened_features": ("flattened_features", "flattened images (40x40x16)", "GlobalAveragePooling2D"),
-    "unused_results": ("unused_results", "A slice keeps 2 %", "dense(x[:, -1])"),
-    "all_pairs": ("all_pairs", "numbers of all pairs of", "transpose_b=True"),
     "eager_fit": ("eager_hot_loop", "one by one from Python", "run_eagerly=False"),
 }
 

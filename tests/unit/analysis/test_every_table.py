@@ -275,7 +275,7 @@ def test_what_the_browser_gets_is_declared_by_name_dtype_and_mark() -> None:
     assert copies.in_browser() == list(copies.names)
     assert [one.column.name for one in copies.sent if one.is_nullable] == ["bytes_per_copy", "gb_per_s"]
     assert list(timeline.by_dtype) == ["f8"]
-    assert {"heap_bytes", "fragmentation_ratio"} <= set(timeline.by_dtype["f8"].split())
+    assert {"heap_bytes", "stack_bytes"} <= set(timeline.by_dtype["f8"].split())
 
 
 def test_every_column_has_a_meaning_and_is_named_once_a_table() -> None:

@@ -17,6 +17,7 @@ def a_step(number: int, **fields: Any) -> Any:
         "name": "train",
         "phase": "after",
         "begins_epoch": False,
+        "asked_ns": None,
         "computing_ns": 3_000_000,
         "waited_ns": None,
         "traced_us": 0,

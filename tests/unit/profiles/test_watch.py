@@ -149,6 +149,35 @@ def test_tracing_is_no_wait_for_data_in_a_fit_nor_in_a_loop() -> None:
     assert out["longest_wait_ms"] < 300
 
 
+def test_what_a_callback_does_before_a_batch_is_asked_for_is_no_wait_and_its_validation_tells_no_loss() -> None:
+    out = scenario("""
+        x, y = arrays(6)
+        class Busy(keras.callbacks.Callback):
+            def on_train_batch_begin(self, batch, logs=None):
+                time.sleep(0.1 * (batch == 0))
+            def on_train_batch_end(self, batch, logs=None):
+                told.append(logs["loss"])
+                if batch == 3:
+                    self.model.evaluate(x, y + 100, **FIT)
+        told = []
+        trained = model()
+        trained.fit(x, y, callbacks=[Busy()], **FIT)
+        told.clear()
+        with tfprof.watch(windows=False) as watch:
+            trained.fit(x, y, epochs=3, callbacks=[Busy()], **FIT)
+        table = watch.steps
+        is_own = table.kind == "train"
+        out["first"] = table[is_own & table.begins_epoch][["step_time_ms", "wait_ms"]].values.tolist()
+        out["told"], out["losses"] = told, table.loss[is_own].tolist()
+        out["of_validation"] = int(table.loss[~is_own].notna().sum())
+    """)
+    assert len(out["first"]) == 3
+    assert all(step_ms > 100 and wait_ms < 50 for step_ms, wait_ms in out["first"])
+    assert out["losses"] == pytest.approx(out["told"])
+    assert len(out["told"]) == 18
+    assert out["of_validation"] == 0
+
+
 def test_windows_open_as_asked_and_their_profiles_have_steps_layers_and_lines() -> None:
     out = scenario("""
         from tfprof_widgets.capture import window_policy
@@ -332,7 +361,8 @@ def test_validations_loops_and_ends_of_epochs_are_told_apart_with_their_times() 
         events = watch.log.events
         ends = [event for event in events if event["kind"] == "epoch_end"]
         out["ends"] = [[event["epoch"], event["seconds"], sorted(event["values"])] for event in ends]
-        out["validations"] = [[event["step"], event["seconds"]] for event in events if event["kind"] == "validation"]
+        marks = json.loads(tfprof.load(watch.folder).dashboard().head)["marks"]
+        out["validations"] = [[mark["at"], mark["words"]] for mark in marks if mark["kind"] == "validation"]
     """)
     assert out["kinds"] == (["train"] * 5 + ["validation"] * 5) * 3 + ["other"] * 4 + ["train"]
     assert min(out["mine"]) >= 10
@@ -341,7 +371,7 @@ def test_validations_loops_and_ends_of_epochs_are_told_apart_with_their_times() 
     assert all(0.2 <= seconds < 2 for _, seconds, _ in out["ends"])
     assert out["ends"][0][2] == ["loss", "val_loss"]
     assert [step for step, _ in out["validations"]] == [5, 10, 15]
-    assert all(seconds > 0 for _, seconds in out["validations"])
+    assert all(words.startswith("validation, ") for _, words in out["validations"])
 
 
 def steps(n: int, *, ms: float, wait_ms: float, flags: int = 0) -> Steps:

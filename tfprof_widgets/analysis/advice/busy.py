@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 import numpy as np
 
 from ...trace.arrays import Bool
-from ..card import COMPUTE, HIGH_GAIN, LAST, Advice, Claim, Fix, rule
-from ..common import PS_PER_US, number, percent
+from ..card import COMPUTE, HIGH_GAIN, LAST, Advice, Claim, Fix, behind, rule
+from ..common import PS_PER_US, amount, number, percent
 from ..grouping import UNIT_TEXTS
+from ..out_of_memory.what_held import batch_size_of
+from .causes import PRODUCTS
+from .computing import op_line
 from .device import LAUNCH_US, MOST, kernel_blocks, multiprocessors
 from .run import Run, input_sizes, masked_length, runs_functions
 
@@ -23,7 +27,7 @@ PADDED = (
 @rule("Where a large part of a step goes", level=LAST, claims=COMPUTE, needs=runs_functions)
 def busy(run: Run) -> Iterator[Advice]:
     """A layer, the optimizer, a line, an op or a kind of kernel computes for over a fifth of the steps' time, and no rule says
-    why; it has neither fix nor gain."""
+    why; it has neither fix nor gain, but for products with one-hot rows."""
     computing = run.computing
     every = (computing.op_ms > 0) & run.graph.is_noted  # else nothing tells what they are of
     for what, ops in computing.groups(every):
@@ -43,17 +47,55 @@ def _told(run: Run, what: str, ops: Bool) -> Advice:
     more = f", {much} of that in {kind}" if what in ("layer", "line") and share > HIGH_GAIN else ""
     sizes = input_sizes(run, computing.top(ops)) if what == "op" else ""
     bound = _bound(run, np.isin(computing.op, np.flatnonzero(ops)))
+    is_one_hot = _picks_rows(run, ops)
     return computing.advise(
         f"{name} takes {part}{computing.of_device}{f', on {sizes}' if sizes else ''}{more}{bound and f', {bound}'}. "
-        f"{_why(run, ops)}",
+        f"{_ONE_HOT if is_one_hot else _why(run, ops)}",
         ops,
-        Fix(),
+        Fix(_PICK if is_one_hot else ""),
+        share * part.ms if is_one_hot else 0.0,
         **evidence,
     )
 
 
+_ONE_HOT = "Its product with one-hot rows only picks rows of the other factor."
+_PICK = (
+    "Pick the rows: a keras.layers.Embedding of the numbers in place of one_hot and a Dense without bias, or tf.gather(weights, "
+    "ids) in place of the product."
+)
+
+
+def _picks_rows(run: Run, ops: Bool) -> bool:
+    """Whether the costliest op, or the one that it is the gradient of, is a product with one-hot rows."""
+    traced = run.graph
+    row = int(traced.of_row[run.computing.top(ops)])
+    read = [traced.behind(row, slot) for slot in (0, 1)] if row >= 0 and traced.type[row] in PRODUCTS else []
+    return any(one >= 0 and traced.type[one] == "OneHot" for one in read)
+
+
+def _pairs(run: Run, ops: Bool) -> str:
+    """Which op makes many times the numbers that it reads, by broadcasting; "" for none."""
+    traced, batch = run.graph, batch_size_of(run.results, 0) or 0
+
+    def most(shapes: list[tuple[int, ...] | None]) -> int:
+        return max((prod(batch if size < 0 else size for size in shape or (0,)) for shape in shapes), default=0)
+
+    row, kinds = traced.row.to_numpy(np.int64), run.computing.types
+    for op in np.flatnonzero(ops & run.computing.matter & np.isin(kinds, ("Sub", "Mul", "SquaredDifference"))).tolist():
+        made, read = most(traced.output_shapes(row[op])), most(traced.input_shapes(row[op]))
+        if made >= MANY_TIMES * read > 0:
+            return f"{kinds[op]}{behind(op_line(run, op))} makes {amount(made)} numbers of {amount(read)}: {_NO_PAIRS}"
+    return ""
+
+
+MANY_TIMES = 8
+_NO_PAIRS = "where squares or products of all pairs are summed up, tf.matmul and tf.einsum need none of them."
+
+
 def _why(run: Run, ops: Bool) -> str:
-    """Whether ops may work on what is no more than padding."""
+    """What is known of ops: that they make all pairs, or may work on what is no more than padding."""
+    if pairs := _pairs(run, ops):
+        return pairs
     length, traced = masked_length(run), run.graph
     if not length:
         return NO_FAULT

@@ -29,9 +29,9 @@ from ..card import (
 )
 from ..common import amount, number, percent, plural, size
 from ..steps.spans import MIN_STEPS, kinds_of
-from .facts import OP_OVERHEAD_MS, CodeLine, StepPart
+from .facts import CodeLine, StepPart
 from .python_work import CALL_MS, MIN_CALLS, ONE_BATCH, top_line
-from .run import FIXED, Run, recurs
+from .run import Run
 
 if TYPE_CHECKING:
     from ...trace.arrays import Float64, Int64
@@ -106,8 +106,6 @@ def retracing(run: Run) -> Iterator[Advice]:
     tracing = steps.part("tracing", float(traced.cost_ms.mean()))
     if tracing.ratio < MEDIUM_GAIN:
         return
-    table = run.results.tf_functions
-    total = int(table.loc[table["function"] == name, "tracing_count"].max())
     place = noted_place(run.source_map, "functions", "function", name)
     cause = trace_cause(run, name, n)
     at = steps.typical(np.where(traced.cost_ms > 0, traced.cost_ms, np.inf)) if (traced.cost_ms > 0).any() else 0
@@ -126,11 +124,7 @@ def retracing(run: Run) -> Iterator[Advice]:
             view="timeline",
         ),
         claim=Claim(spans=run.when(traced.event)),
-        n_traces=n,
-        n_traces_ever=total,
-        n_steps=len(steps),
         function=name,
-        cause=cause.kind,
         line=place,
     )
 
@@ -170,7 +164,7 @@ def _one_graph(run: Run, cause: TraceCause, name: str) -> Fix:
 @rule(
     "Put the step into a tf.function",
     claims=HOST,
-    explains=("few_blocks", "idle_border", "launch_bound", "small_batch", "unfused_optimizer"),
+    explains=("few_blocks", "idle_border", "launch_bound", "small_batch"),
     least=MEDIUM_GAIN,
 )
 def eager_hot_loop(run: Run) -> Iterator[Advice]:
@@ -187,17 +181,12 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     yield run.advise(
         f"The steps{where} call {amount(eager.calls_per_step)} ops one by one from Python: {python} are not "
         "spent in ops.",
-        None,
+        python,
         _as_graph(in_fit=in_fit, has_function=has_function, line=line),
         view="op_table",
         ops=run.known(*top),
-        gain=python.ratio,
         claim=claim,
-        eager_calls_per_step=eager.calls_per_step,
         op_ms=eager.op_ms,
-        step_time_ms=steps.mean_ms,
-        python_ratio=python.ratio,
-        eager_ratio=eager.share,
         **(line.evidence if line else {}),
     )
 
@@ -233,8 +222,6 @@ def compilation(run: Run) -> Iterator[Advice]:
         step_highlight(frame, int(frame["compile_ms"].to_numpy().argmax()), view="step_chart"),
         gain=gain,
         compile_ms=float(frame["compile_ms"].sum()),
-        n_compiling_steps=int((frame["compile_ms"] > 0.01 * frame["step_time_ms"]).sum()),
-        step_time_ms=run.steps.median_ms,
     )
 
 
@@ -288,8 +275,6 @@ def _made_anew(run: Run) -> tuple[str, Fix, float] | None:
     )
 
 
-MANY_FUNCTIONS = 4
-"""A training step is one function, or two or three, as of a generator and what judges it; of more one can be made."""
 OUTSIDE = 0.15
 """Of a step at least so much lies outside of graphs where fewer calls of them are worth a word."""
 
@@ -322,7 +307,6 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
         by=calls.converted_ms,
         view="source_view" if line else "timeline",
         claim=Claim(spans=run.when(calls.conversions)),
-        converted_bytes=calls.converted_bytes,
         **(line.evidence if line else {}),
     )
 
@@ -353,42 +337,7 @@ def eager_ops(run: Run) -> Iterator[Advice]:
         Fix(f"Call them in a tf.function, metrics too: the step's, or one of their own. {PYTHON_STAYS}"),
         view="source_view" if line else "timeline",
         claim=claim,
-        eager_calls_per_step=calls.n_ops,
         op_ms=eager.op_ms,
-        **(line.evidence if line else {}),
-    )
-
-
-@rule(
-    "Make one function of the step",
-    level=GENERAL,
-    claims=("dispatch", "kernel_launch", "sync"),
-    explains=("small_batch",),
-    needs=recurs,
-)
-def many_functions(run: Run) -> Iterator[Advice]:
-    """A step calls many functions that compute little each; gain: what lies outside of their ops' runs, but for waiting and
-    tracing."""
-    work, calls = run.work, run.calls
-    if run.steps.has_device or run.eager.is_hot or calls.n_functions < MANY_FUNCTIONS or not work.is_told:
-        return
-    python, claim = run.free("python", "many_functions", run.ran(least_ms=OP_OVERHEAD_MS), is_outside=True)
-    if python.ratio < FIXED:
-        return
-    line, op_ms = _line_in(run, calls.functions), float(work.ms[work.is_model | work.is_optimizer].sum())
-    yield run.advise(
-        f"Calling {amount(calls.n_functions)} functions{behind(line.place if line else '')} a step, and the runtime around ops, "
-        f"take {python}: their {work.n_ops:,.0f} ops compute for {number(op_ms)} ms.",
-        python,
-        Fix(
-            f"Put @tf.function around the whole step{f', {line.where}' if line else ''}: the functions that it calls "
-            f"become part of its graph. {PYTHON_STAYS}"
-        ),
-        view="source_view" if line else "timeline",
-        claim=claim,
-        functions_per_step=calls.n_functions,
-        op_ms=op_ms,
-        ops_per_step=work.n_ops,
         **(line.evidence if line else {}),
     )
 

@@ -88,6 +88,12 @@ class Computing:
         """What some framework ops have of the mean step."""
         return self.run.steps.part(name, float(self.op_ms[ops].sum()))
 
+    def with_waits(self, ops: Bool) -> tuple[StepPart, Int64]:
+        """The same with what a device idles between them, and the rows of that."""
+        amid = self.amid(ops)
+        idle_ms = float(self.run.results.attribution.time_ps[amid].sum()) / PS_PER_MS / max(len(self.run.steps), 1)
+        return self.run.steps.part("op", self.part(ops).ms + idle_ms), amid
+
     def rows_of(self, ops: Bool, amid: Int64 | None = None) -> Bool:
         """Which rows of `attribution` some framework ops have, with waits `amid` them."""
         rows = self.run.results.attribution
@@ -218,66 +224,6 @@ class Computing:
     def of_device(self) -> str:
         """Whose time it is, in a sentence."""
         return f" of the {self.run.steps.device}" if self.run.steps.device_computes else ""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SpentOps:
-    """Some framework ops, of which those of the side that computes count."""
-
-    computing: Computing
-    name: str
-    """What their time is called among the evidence."""
-    chosen: Bool
-    """For each framework op whether it is one of them."""
-    with_waits: bool = False
-
-    @cached_property
-    def own(self) -> Bool:
-        """Those that count."""
-        own: Bool = self.chosen & (self.computing.op_ms > 0)
-        return own
-
-    @cached_property
-    def part(self) -> StepPart:
-        """Of the mean step what they take, with what the device idles between them where the rule claims such time."""
-        rows, n_steps = self.computing.run.results.attribution, max(len(self.computing.run.steps), 1)
-        amid_ms = float(rows.time_ps[self.amid].sum()) / PS_PER_MS / n_steps
-        return self.computing.run.steps.part(self.name, self.computing.part(self.own).ms + amid_ms)
-
-    @cached_property
-    def amid(self) -> Int64:
-        """The rows of `attribution` in which a device idles between them, where that is theirs."""
-        return self.computing.amid(self.own) if self.with_waits else np.empty(0, np.int64)
-
-    @cached_property
-    def top(self) -> int:
-        """The costliest."""
-        return self.computing.top(self.own)
-
-    @property
-    def type(self) -> str:
-        """The type of the costliest, as TensorFlow calls it."""
-        return str(self.computing.types[self.top])
-
-    @cached_property
-    def place(self) -> str:
-        """`file:line` of the user's that the costliest is charged to, empty where it is charged to none."""
-        return op_line(self.computing.run, self.top)
-
-    @property
-    def where(self) -> str:
-        """The same behind a name in a sentence."""
-        return behind(self.place)
-
-    @property
-    def n_per_step(self) -> float:
-        """How many of them run a step; those of a host that takes samples."""
-        return float(self.computing.run.work.per_step[self.own[self.computing.run.results.op_shares.dominant]].sum())
-
-    def advise(self, title: str, *, fix: Fix, gain_ratio: float | None = None, **evidence: Any) -> Advice:
-        """Advice on them, whose gain is their part of the step unless another is given."""
-        gain_ms = self.part.ms if gain_ratio is None else gain_ratio * self.part.step_ms
-        return self.computing.advise(title, self.own, fix, gain_ms, self.part, self.amid, line=self.place, **evidence)
 
 
 def costliest(run: RunFacts, chosen: Bool) -> tuple[str, ...]:

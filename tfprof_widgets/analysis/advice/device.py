@@ -9,12 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ...trace.arrays import Float64, Int64
-from ..card import GENERAL, IDLE, LAST, MEDIUM_GAIN, RARELY, Advice, Claim, Fix, rule
+from ..card import GENERAL, MEDIUM_GAIN, RARELY, Advice, Claim, Fix, rule
 from ..common import PS_PER_MS, US_PER_MS, Stretches, amount, number, percent, size
-from ..layers.layers import OPTIMIZER, PHASES
-from ..xla.programs import graphs_switched_off
+from ..layers.layers import OPTIMIZER
 from .causes import input_python_ms, python_stage
-from .facts import StepPart
 from .input_rules import without_python
 from .python import host_callback, is_usual, slow_call
 from .run import Run, compiled, copy_events, event_names, larger_batch, several_in_one_call
@@ -114,38 +112,6 @@ def collective_bound(run: Run) -> Iterator[Advice]:
             view="worker_chart" if len(run.results.workers.hosts) > 1 else "timeline",
             op_names=tuple(names[:5]),
         ),
-        n_devices=run.results.environment.n_active_devices,
-    )
-
-
-LOW = 0.5
-"""Below this share of the step the utilisation of a device is low. Source: AcceleratorUtilizationChecker in
-tensorflow/core/profiler/internal/advisor/accelerator_utilization_checker.h."""
-
-
-@rule("Give the device more work at once", level=LAST, claims=(*IDLE, "host_compute"), share_of="sample")
-def low_utilisation(run: Run) -> Iterator[Advice]:
-    """The devices compute for less than half of the step and no other rule says why; gain: the share of the step time in which no
-    device computes nor waits for data."""
-    steps = run.steps
-    busy = steps.ratio("device_compute")
-    if not steps.device_computes or busy >= LOW or graphs_switched_off(run.trace).n_graphs:
-        return
-    gain = 1 - busy - (run.wait.ratio if run.wait.is_long else 0.0)
-    if gain < MEDIUM_GAIN:
-        return
-    busy_ms = steps.ms("device_compute")
-    yield run.advise(
-        f"The {steps.device} computes for {number(busy_ms)} of {number(steps.mean_ms)} ms a step: its utilisation is "
-        f"{percent(busy)}.",
-        None,
-        compiled(run).also(larger_batch(run)) if run.can_be_compiled else Fix(larger_batch(run)),
-        by=steps.category_ms("device_compute"),
-        gain=gain,
-        busy_ms=busy_ms,
-        step_time_ms=steps.mean_ms,
-        utilisation_ratio=busy,
-        estimate="all of the time in which it neither computes nor waits for data",
     )
 
 
@@ -153,7 +119,7 @@ LAUNCH_US = 10.0
 """What the host takes to enqueue a kernel, 5 to 10 us: kernels that are shorter on average can never hide it."""
 MOST = 0.5
 """From this share on something is most of a whole."""
-_ONE_KERNEL = "of Adam, one kernel a variable instead of a dozen: tf.raw_ops.ResourceApplyAdam."
+_ONE_KERNEL = "Of Adam, have one kernel a variable instead of a dozen: tf.raw_ops.ResourceApplyAdam."
 _OWN_THREADS = 'Give the GPU threads of its own: TF_GPU_THREAD_MODE="gpu_private", set before TensorFlow is imported.'
 _GAPS_ALONE = "the gaps alone; a compiled step keeps some of them, but its fewer kernels take less time as well"
 _GAPS_OF_SHORT = "of a large batch the gaps alone; kernels as short as these take it in little more time as well"
@@ -209,9 +175,7 @@ def idle_border(run: Run) -> Iterator[Advice]:
         gain=gain,
         stage=python_stage(run) if waits_for_lock else "",
         claim=Claim(waits.is_border),
-        won_ms=won_ms,
         estimate="a step keeps what the host needs to run its graph, and loses what recording its events takes",
-        input_python_ms=lock_ms if waits_for_lock else "",
     )
 
 
@@ -252,71 +216,39 @@ def _several_at_once(run: Run) -> Fix | None:
     return fix.also(rarely) if fix else Fix(rarely)
 
 
-@rule("Launch fewer kernels in the optimizer", level=GENERAL, claims=("dispatch", "kernel_launch"))
-def unfused_optimizer(run: Run) -> Iterator[Advice]:
-    """The device waits for launches of the optimizer's many short kernels; gain: the gaps between kernels where the whole step
-    can be compiled, else those before kernels of the optimizer."""
-    steps, launch = run.steps, _launch(run)
-    if launch is None or not _is_of_optimizer(run):
-        return
-    share, of_optimizer = (
-        run.waits.before(run.results.layers.op_phase == OPTIMIZER),
-        run.results.layers.op_phase == OPTIMIZER,
-    )
-    kernels = run.results.kernels.frame[_of_optimizer(run)]
-    n = int(kernels["occurrences"].sum()) / max(steps.n_all, 1)
-    yield run.advise(
-        f"The {steps.device} waits {launch} between kernels for the CPU: {_launch_words(run)}; {percent(share)} of it before the "
-        f"{number(n)} kernels of the optimizer.",
-        launch,
-        compiled(run).also(f"Or, {_ONE_KERNEL}") if run.can_be_compiled else Fix(f"O{_ONE_KERNEL[1:]}"),
-        by=run.waits.launching_ms,
-        ops=_waited_for(run),
-        gain=launch.ratio if run.can_be_compiled else launch.ratio * share,
-        claim=Claim(run.waits.is_launch if run.can_be_compiled else run.waits.before_kernels(of_optimizer)),
-        optimizer_kernels_per_step=n,
-        optimizer_wait_ms=share * launch.ms,
-        optimizer_wait_ratio=share,
-        estimate=_GAPS_ALONE if run.can_be_compiled else "",
-    )
-
-
 @rule("Launch fewer kernels", level=GENERAL, claims=("dispatch", "kernel_launch"))
 def launch_bound(run: Run) -> Iterator[Advice]:
-    """The device waits for launches (`small_batch` where kernels are too short to hide them); gain: the share of the step time in
-    such waits, without Python before the first kernel."""
-    steps, kernels = run.steps, run.results.kernels.frame
-    launch = _launch(run)
-    if launch is None or _is_of_optimizer(run):
+    """The device waits for launches, of kernels too short to hide them (`small_batch`), or mostly of an optimizer that XLA did
+    not compile; gain: the share of the step time in such waits, without Python before the first kernel, or where the step
+    cannot be compiled those before the optimizer's."""
+    steps, waits, kernels = run.steps, run.waits, run.results.kernels.frame
+    launch = steps.part("launch_wait", float(waits.launching_ms.mean())) if steps.device_computes else None
+    if launch is None or launch.ratio < MEDIUM_GAIN:
         return
-    n = int(kernels["occurrences"].sum())
-    average_us = float(kernels["total_time_us"].sum()) / n if n else 0.0
-    is_small = bool(n) and average_us < LAUNCH_US
-    per_step = n / max(steps.n_all, 1)
-    layers = run.results.layers
-    phases: dict[str, Any] = {
-        f"{name}_wait_ms": run.waits.before(layers.op_phase == PHASES.index(name)) * launch.ms for name in _PHASES
-    }
-    first = [one for one in layers.entries["layer"].iloc[run.waits.most(layers.op_entry)] if one]
-    layer, otherwise = next(iter(first), ""), larger_batch(run) if is_small else _OWN_THREADS
+    of_optimizer = run.results.layers.op_phase == OPTIMIZER
+    share = waits.before(of_optimizer)
+    is_optimizer = share >= MOST and not run.is_compiled
+    chosen = kernels[_of_optimizer(run)] if is_optimizer else kernels
+    n = int(chosen["occurrences"].sum())
+    average_us = float(chosen["total_time_us"].sum()) / n if n else 0.0
+    is_small, per_step = bool(n) and average_us < LAUNCH_US and not is_optimizer, n / max(steps.n_all, 1)
+    otherwise = _ONE_KERNEL if is_optimizer else larger_batch(run) if is_small else _OWN_THREADS
+    rest = is_optimizer and not run.can_be_compiled
     yield run.advise(
-        f"The {steps.device} waits {launch} between {amount(per_step)}{' small' if is_small else ''} "
+        f"The {steps.device} waits {launch} between kernels for the CPU: {_launch_words(run)}; {percent(share)} of it before the "
+        f"{number(per_step)} kernels of the optimizer."
+        if is_optimizer
+        else f"The {steps.device} waits {launch} between {amount(per_step)}{' small' if is_small else ''} "
         f"kernel{'' if per_step == 1 else 's'}, of {number(average_us)} µs on average, for the CPU: {_launch_words(run)}.",
         launch,
         compiled(run).also(f"Or: {otherwise[0].lower()}{otherwise[1:]}") if run.can_be_compiled else Fix(otherwise),
-        by=run.waits.launching_ms,
+        by=waits.launching_ms,
         ops=_waited_for(run),
-        claim=Claim(run.waits.is_launch),
+        gain=launch.ratio * (share if rest else 1.0),
+        claim=Claim(waits.before_kernels(of_optimizer) if rest else waits.is_launch),
         rule="small_batch" if is_small else "launch_bound",
-        avg_kernel_us=average_us,
-        kernels_per_step=per_step,
-        **phases,
-        longest_before=layer,
         estimate=_GAPS_ALONE if run.can_be_compiled else _GAPS_OF_SHORT if is_small else "",
     )
-
-
-_PHASES = ("forward", "backward", "optimizer")
 
 
 def _waited_for(run: Run) -> tuple[str, ...]:
@@ -355,9 +287,6 @@ def few_blocks(run: Run) -> Iterator[Advice]:
         ops=run.of_kernels(chosen),
         gain=gain,
         claim=Claim(run.computing.rows_of_kernels(is_few & grows)),
-        few_blocks_time_ratio=share,
-        multiprocessors=n_sms,
-        device_compute_ms=steps.ms("device_compute"),
         estimate="of the kernel time per sample the part of the multiprocessors that have no block",
     )
 
@@ -376,25 +305,11 @@ def kernel_blocks(kernels: pd.DataFrame) -> Int64:
     return kernels["grid_dim"].map(distinct).to_numpy(np.int64)
 
 
-def _launch(run: Run) -> StepPart | None:
-    """What a device waits for launches, where that is worth a word."""
-    steps = run.steps
-    if not steps.device_computes:
-        return None
-    launch = steps.part("launch_wait", float(run.waits.launching_ms.mean()))
-    return launch if launch.ratio >= MEDIUM_GAIN else None
-
-
 def _launch_words(run: Run) -> str:
     """Of which categories of the step that is, with their whole times: those that the breakdown shows."""
     launch_ms, dispatched = (float(run.steps.wait_ms(name).mean()) for name in ("kernel_launch", "dispatch"))
     between, launched = float(run.waits.launching_ms.mean()) - launch_ms, f"kernel launch {number(launch_ms)} ms"
     return f"{launched}, dispatch {number(between)} of {number(dispatched)} ms" if between else launched
-
-
-def _is_of_optimizer(run: Run) -> bool:
-    """Whether most waits for launches lie before kernels of an optimizer that XLA did not compile."""
-    return not run.is_compiled and run.waits.before(run.results.layers.op_phase == OPTIMIZER) >= MOST
 
 
 def _of_optimizer(run: Run) -> np.ndarray:

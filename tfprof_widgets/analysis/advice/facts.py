@@ -527,12 +527,6 @@ class RunFacts:
         return self.load is not None and self.load.is_busy
 
     @cached_property
-    def compiled(self) -> frozenset[str]:
-        """The ops of devices that XLA compiled."""
-        frame = self.results.hlo_ops.frame
-        return frozenset(frame["op_name"][frame["device"] == "Device"])
-
-    @cached_property
     def is_compiled(self) -> bool:
         """Whether XLA compiled most of what devices compute."""
         hlo, kernels = self.results.hlo_ops.frame, self.results.kernels.frame

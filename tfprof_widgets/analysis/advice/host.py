@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
-from ...trace.arrays import Bool
-from ...trace.source_map import SourceMap
 from ..card import (
     ANY_STEP,
     CAUSE,
@@ -28,12 +24,10 @@ from ..card import (
     step_highlight,
     user_files,
 )
-from ..common import number, percent, plural, size
+from ..common import amount, number, percent, plural, size
 from ..memory.memory import NEARLY_FULL
 from ..steps.spans import MIN_STEPS
-from .calls import OUTSIDE, of_batches, outside_ms
-from .causes import PASSES_ON, TracedOps
-from .computing import SpentOps, op_line
+from .calls import OUTSIDE, PYTHON_STAYS, of_batches, outside_ms
 from .facts import OP_OVERHEAD_MS
 from .input_rules import works_ahead
 from .python import python_makes_batches
@@ -70,7 +64,6 @@ def output_bound(run: Run) -> Iterator[Advice]:
             "Read results, as float(loss) and .numpy() do, every hundredth step: until then they stay on the device."
         ),
         steps.stretch(copies, "output", view="timeline", op_names=event_names(run, rows)),
-        copies_per_step=n,
     )
 
 
@@ -109,9 +102,6 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
         claim=Claim(spans=saves.spans),
         stall_ms=stall_ms,
         n_saving_steps=n,
-        n_steps=len(steps),
-        step_time_ms=steps.median_ms,
-        stall_ratio=gain,
         **(line.evidence if line else {}),
     )
 
@@ -144,22 +134,19 @@ def small_batch(run: Run) -> Iterator[Advice]:
     where, more = _most_ops(run)
     # More steps in one call save what is outside of it, not the ops in it.
     fix = fewer_calls(run) if around_ms >= OUTSIDE * float(np.median(own_ms)) else Fix(larger_batch(run))
-    if more == _OF_METRICS:
-        fix = Fix(_OF_METRICS).also(larger_batch(run))
+    if more in (_OF_METRICS, _OF_FUNCTIONS):
+        fix = Fix(more).also(larger_batch(run))
     elif more:
         fix = fix.also(more)
     yield run.advise(
         f"{fixed}{of_batches(run)} are the same for any batch: {number(run.work.n_ops)} ops of {number(average_us)} µs on average"
-        f"{f', most of them in {where}' if where else ''}, their scheduling, and Python around them.",
+        f"{where}, their scheduling, and Python around them.",
         fixed,
         fix,
         view="step_chart",
         claim=claim,
         growing_ms=run.work.growing_ms,
         ops_per_step=run.work.n_ops,
-        avg_op_time_us=average_us,
-        op_overhead_us=1e3 * OP_OVERHEAD_MS,
-        layer=where,
     )
 
 
@@ -172,22 +159,27 @@ _OF_VARIABLES = (
     "Each variable is updated by ops of its own: one layer in place of many small ones side by side has one large variable, "
     "which costs as much as a small one."
 )
-MANY = 32
-"""From so many variables on their number is worth a word."""
+_OF_FUNCTIONS = (
+    f"Put @tf.function around the whole step: the functions that it calls become part of its graph. {PYTHON_STAYS}"
+)
+MANY, MANY_FUNCTIONS = 32, 4
+"""From so many variables, or functions a step, on their number is worth a word; a GAN's step is two or three functions."""
 
 
 def _most_ops(run: Run) -> tuple[str, str]:
-    """What runs most of the ops, a layer, the metrics or the optimizer of many variables, and what to do about that."""
+    """What runs most of the ops, many functions, a layer, the metrics or the optimizer of many variables, and what to do."""
     layers, work = run.results.layers, run.work
+    if run.calls.n_functions >= MANY_FUNCTIONS:
+        return f" in {amount(run.calls.n_functions)} functions", _OF_FUNCTIONS
     n_variables = int(run.source_map.variables["trainable"].astype(bool).sum())
     if n_variables >= MANY and work.per_step[work.is_optimizer].sum() >= FIXED * work.n_ops:
-        return f"the optimizer, for {n_variables:,} variables", _OF_VARIABLES
+        return f", most of them in the optimizer, for {n_variables:,} variables", _OF_VARIABLES
     n = np.bincount(layers.op_entry[run.results.op_shares.dominant], work.per_step * work.is_model, len(layers.entries))
     top = layers.entries.iloc[int(n.argmax())] if len(n) else None
     if top is None or top["kind"] not in ("layer", "metrics") or n.max() < FIXED * work.n_ops:
         return "", ""
     more = {"metrics": _OF_METRICS, "TimeDistributed": _NO_TIME_DISTRIBUTED}
-    return str(top["layer"]), more.get(str(top["class_name"] or top["kind"]), "")
+    return f", most of them in {top['layer']}", more.get(str(top["class_name"] or top["kind"]), "")
 
 
 FACTORS = (4, 2)
@@ -227,38 +219,14 @@ def batch_words(results: Facts, advice: Sequence[Advice]) -> tuple[str, ...]:
     return larger, used
 
 
-_MOST_OPS = 100_000
-"""Graphs of more ops in all are not compared: it takes a second."""
+_REMAT = re.compile(r"\b(recompute_grad|RematScope|remat)\(")
 
 
 @rule("Compute it once", claims=COMPUTE, explains=("small_batch",), needs=has_graph, least=MEDIUM_GAIN)
 def repeated_work(run: Run) -> Iterator[Advice]:
-    """Ops of the step read and make the same as others of it; gain: the share of the step time of all but the first of each."""
-    traced = run.graph
-    yield from _recomputed(run, traced)
-    again, of_first = _again(traced)
-    if not again.any():
-        return
-    ops = SpentOps(run.computing, "repeated", again)
-    where = behind(" and ".join(dict.fromkeys(filter(None, (ops.place, op_line(run, of_first[ops.top]))))))
-    n = int(ops.own.sum())
-    yield ops.advise(
-        f"{plural(n, 'op')} of the step compute{'s' if n == 1 else ''} again what another one did, of the same tensors and "
-        f"weights: {ops.type}{where} above all. That takes {ops.part}.",
-        fix=Fix(
-            "Call the model once a step, model(x, training=True): its result is for the loss, the metrics and "
-            "whatever else. Ask one tape once for the gradients of all variables."
-        ),
-        n_repeated_ops=n,
-    )
-
-
-_REMAT = re.compile(r"\b(recompute_grad|RematScope|remat)\(")
-
-
-def _recomputed(run: Run, traced: TracedOps) -> Iterator[Advice]:
-    """What a program that asks for it computes a second time for gradients: ops made within the call that makes these."""
-    source_map = traced.source_map
+    """The program asks to compute again for gradients what the forward pass did; gain: the share of ops made within the call
+    that makes these."""
+    source_map = run.source_map
     asked = [
         (place_of(source_map, path, number), call[1])
         for path, text in user_files(source_map)
@@ -273,92 +241,12 @@ def _recomputed(run: Run, traced: TracedOps) -> Iterator[Advice]:
     for at, above in enumerate(parent):  # a parent is always an earlier row
         within |= {at} if above in makes_gradients or above in within else set()
     rows = np.flatnonzero(~of_gradient & np.isin(frame, [*within]))
-    ops = SpentOps(run.computing, "recomputed", np.isin(traced.row, rows))
+    ops = np.isin(run.graph.row, rows)
+    part = run.computing.part(ops)
     place, name = asked[0] if len({call for _, call in asked}) == 1 else ("", asked[0][1])
-    yield ops.advise(
-        f"{name}{behind(place)} computes a second time, for gradients, what the forward pass did: {ops.part}.",
-        fix=Fix(f"Leave {name} out where memory suffices: what it recomputes is held from the forward pass then."),
+    yield run.computing.advise(
+        f"{name}{behind(place)} computes a second time, for gradients, what the forward pass did: {part}.",
+        ops,
+        Fix(f"Leave {name} out where memory suffices: what it recomputes is held from the forward pass then."),
+        part.ms,
     )
-
-
-def _again(traced: TracedOps) -> tuple[Bool, dict[int, int]]:
-    """The framework ops that compute what one before them did, and that one of each; none where no product with weights is among
-    them, as equal gradients cannot be left out."""
-    none = np.zeros(len(traced.row), np.bool_)
-    own = traced.row.to_numpy()
-    ran = np.unique(own[own >= 0])
-    ops = traced.source_map.ops
-    graphs = ops["graph"].isin(np.unique(ops["graph"].to_numpy()[ran]))
-    if int(graphs.sum()) > _MOST_OPS:
-        return none, {}
-    values = _values(traced, np.flatnonzero(graphs.to_numpy()))
-    op_of_row = {int(row): op for op, row in reversed(list(enumerate(own.tolist()))) if row >= 0}
-    first_of: dict[int, int] = {}
-    earlier: dict[int, int] = {}
-    for row in ran.tolist():  # one turn an op that ran
-        first = first_of.setdefault(values.number[row], row)
-        if first != row:
-            earlier[row] = first
-    # A gradient stands for another op.
-    if not any(row in values.with_weights and int(traced.of_row[op_of_row[row]]) == row for row in earlier):
-        return none, {}
-    again = np.isin(own, list(earlier))
-    return again, {op: op_of_row[earlier[int(own[op])]] for op in np.flatnonzero(again).tolist()}
-
-
-@dataclass(frozen=True, eq=False)
-class _Values:
-    number: dict[int, int]
-    """Of each op, equal where ops compute the same."""
-    with_weights: set[int]
-    """The ops that read variables that are trained, but for those that pass them on."""
-
-
-def _values(traced: TracedOps, rows: np.ndarray) -> _Values:
-    """Compare the ops of some graphs by type, shapes and what they read; unknown inputs, variables that are not trained and
-    constants of the user's lines make an op unlike all others."""
-    source_map = traced.source_map
-    details = source_map.details.drop_duplicates("op").set_index("op").reindex(rows)
-    reads = _by_op(source_map.edges[source_map.edges["source_output"] >= 0])
-    waits = _by_op(source_map.edges[source_map.edges["source_output"] < 0])
-    trained = {row for row, is_one in enumerate(source_map.variables["trainable"].tolist()) if is_one}
-    columns = (details["input_shapes"].fillna(""), details["output_shapes"].fillna(""), details["variable"].fillna(-1))
-    names, graphs, kinds = (source_map.ops[name].tolist() for name in ("op", "graph", "type"))
-    is_given = _is_given(source_map)
-    keys: dict[Hashable, int] = {}
-    found = _Values({}, set())
-    weights: set[int] = set()
-    for row, before, after, variable in zip(rows.tolist(), *(column.tolist() for column in columns), strict=True):
-        inputs, kind = reads.get(row, []), kinds[row]
-        n_inputs = before.count(";") + 1 if before else 0
-        read = tuple((slot, found.number.get(source, -1 - output), output) for slot, source, output in inputs)
-        key: Hashable = graphs[row], kind, after, read
-        if int(variable) in trained:
-            key = graphs[row], kind, after, int(variable), tuple(sorted(source for _, source, _ in waits.get(row, [])))
-            weights.add(row)
-        elif kind == "Const":
-            key = (graphs[row], kind, after, names[row].rpartition("/")[2]) if is_given[row] else row
-        elif len(inputs) < n_inputs or not n_inputs:
-            key = row
-        elif any(source in weights for _, source, _ in inputs):
-            (weights if kind in PASSES_ON else found.with_weights).add(row)
-        found.number[row] = keys.setdefault(key, len(keys))
-    return found
-
-
-def _by_op(edges: pd.DataFrame) -> dict[int, list[tuple[int, int, int]]]:
-    """Slot, source and output of the edges into each op, by slot."""
-    found: dict[int, list[tuple[int, int, int]]] = {}
-    for op, slot, source, output in edges.sort_values(["op", "slot"], kind="stable").itertuples(index=False):
-        found.setdefault(op, []).append((slot, source, output))
-    return found
-
-
-def _is_given(source_map: SourceMap) -> list[bool]:
-    """For each op whether, as a constant, it follows from what an op or a layer is: made by a library's code, or a gradient's."""
-    files, frames = source_map.files["is_user"].to_numpy(bool), source_map.frames["file"].to_numpy(int)
-    is_user = np.append(np.append(files, False)[frames], True)
-    told = ~is_user[source_map.ops["frame"].to_numpy(int)]
-    of_gradient = source_map.ops["op"].str.contains("gradient_tape/", regex=False).to_numpy(bool)
-    given: list[bool] = (told | of_gradient).tolist()
-    return given

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -368,8 +368,7 @@ HIDDEN_BY_PREFETCH = 0.5
 FILLS = 0.5
 """Of all the wait for data: where shuffles fill their buffers for so much of it, that is the cause."""
 
-_REMOTE = ("LMDB", "Spanner", "TFColumn", "DataService", "Courier", "ReverbDataset", "SyntheticDatasetOp")
-_READERS = frozenset((*FILE_READERS, *_REMOTE))
+_READERS = frozenset((*FILE_READERS, "DataService"))
 _PARALLEL = frozenset(("ParallelMap", "MapAndBatch", "ParseExample"))
 _HANDS_ON = frozenset(
     ("Prefetch", "Root", "Model", "Repeat", "ForeverRepeat", "FiniteRepeat", "Take", "FiniteTake", "Options")
@@ -416,7 +415,6 @@ def input_bound(run: Run) -> Iterator[Advice]:
         gain=_won(run, stage, part.ratio),
         stage=stage,
         bottleneck=name,
-        **_numbers(run, pipeline),
     )
 
 
@@ -588,19 +586,6 @@ def _names(run: Run, pipeline: pd.Series | None) -> tuple[str, ...]:
     return run.known(*parse_op_names(events).name, *events)
 
 
-def _numbers(run: Run, pipeline: pd.Series | None) -> dict[str, Any]:
-    if pipeline is None:
-        return {}
-    row = run.results.tf_data.iterators.iloc[int(pipeline["bottleneck"])]
-    numbers: dict[str, Any] = {
-        "bottleneck_time_ms": float(pipeline["bottleneck_time_ms"]),
-        "bottleneck_self_time_ms": float(row["self_time_ms"]),
-    }
-    if row["settings"]:
-        numbers["settings"] = str(row["settings"])
-    return numbers
-
-
 _WON = 0.5
 """Of the time that is freed: a model cannot use all of it. 0.45 to 1.4 were seen on two cores."""
 
@@ -631,13 +616,8 @@ def input_competes(run: Run) -> Iterator[Advice]:
         cheaper_map(run),
         view="step_chart",
         gain=_WON * share,
-        input_ops_ms=each_ms,
-        step_time_ms=steps.mean_ms,
-        share_of_cores_ratio=share,
-        free_cores=load.free,
         estimate="half of the time on cores that is freed",
         line=costly.place if costly else "",
-        code=costly.code if costly else "",
     )
 
 
@@ -664,8 +644,6 @@ def few_threads(run: Run) -> Iterator[Advice]:
         ),
         gain=gain,
         claim=claim,
-        intra_op_threads=n_threads,
-        n_cpus=n_cpus,
     )
 
 
@@ -704,8 +682,6 @@ def new_iterator(run: Run) -> Iterator[Advice]:
         by=spent_ms,
         ops=run.known("IteratorGetNext"),
         claim=Claim(spans=run.new_iterators),
-        n_iterators=n,
-        n_steps=len(steps),
         estimate="the first batch of each iterator; its threads take more beside the step",
     )
 
@@ -736,10 +712,6 @@ def shuffle_fill(run: Run) -> Iterator[Advice]:
             op_names=tuple(shuffle["event_names"]),
         ),
         gain=fill.ratio,
-        fill_ms=fill.ms,
-        fill_ratio=fill.ratio,
-        n_fills=fill.n_times,
-        bottleneck=str(shuffle["long_name"]),
         settings=str(shuffle["settings"]),
     )
 

@@ -355,9 +355,6 @@ def large_graph(run: Run) -> Iterator[Advice]:
         fix,
         step_highlight(frame, int(compile_ms.argmax()), view="step_chart"),
         gain=part.ratio,
-        compile_ms=part.ms,
-        captured_ms=part.step_ms,
-        compile_ratio=part.ratio,
         line=place,
     )
 

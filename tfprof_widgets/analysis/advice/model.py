@@ -24,66 +24,14 @@ from ..card import (
     one_line,
     rule,
 )
-from ..common import amount, number, percent, plural
+from ..common import number, percent, plural
 from ..grouping import UNIT_TEXTS, ComputeUnit
 from ..ops.kernels import beside_products
 from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS
 from .causes import PRODUCTS, TracedOps
-from .computing import SpentOps
 from .ops import FEW_16BIT, double_precision
 from .run import Run, has_graph, input_sizes
-
-MOST = 0.5
-"""Of all weights, and of a step."""
-IMAGES = 4
-"""Dimensions of a batch of images, and more: their layers have a weight a channel, a flattened one has one a point, too."""
-
-
-@rule("Pool before the dense layer", claims=COMPUTE, explains=("small_batch",), needs=has_graph)
-def flattened_features(run: Run) -> Iterator[Advice]:
-    """One product of flattened images with weights is most of the step; gain: of the ops on its weights all that is for more than
-    one point a channel."""
-    traced = run.graph
-    variables = traced.source_map.variables
-    shapes = [parse_shapes(text)[0] or () for text in variables["shape"].tolist()]
-    n_all = sum(prod(shape) for shape, is_one in zip(shapes, variables["trainable"].tolist(), strict=True) if is_one)
-    for product, image, weights in _products(traced):
-        n_weights, n_points = prod(shapes[weights]), prod(image[1:-1])
-        if n_weights < MOST * n_all or n_points < 2:
-            continue
-        own = traced.row.to_numpy()
-        rows = np.unique(own[(own >= 0) & run.computing.matter])
-        of_weights = [row for row in rows.tolist() if traced.has_shape(row, shapes[weights])]
-        ops = SpentOps(run.computing, "features", traced.runs([product]) | np.isin(own, of_weights))
-        if ops.part.ratio < MOST:
-            continue
-        name, size = variables["name"].iloc[weights], "x".join(map(str, image[1:]))
-        yield ops.advise(
-            f"{name} has {number(n_weights / 1e6)} of the {number(n_all / 1e6)} million weights, as it reads flattened images "
-            f"({size}): its product and its update take {ops.part}.",
-            fix=Fix(
-                "Put keras.layers.GlobalAveragePooling2D in place of Flatten, one number a channel in place of one "
-                "a point, or pool before Flatten (MaxPooling2D): another model, which trains differently."
-            ),
-            gain_ratio=ops.part.ratio * (1 - 1 / n_points),
-            n_weights=n_weights,
-            n_points=n_points,
-            estimate="with one weight a channel in place of one a point",
-        )
-
-
-def _products(traced: TracedOps) -> Iterator[tuple[int, tuple[int, ...], int]]:
-    """Products of flattened images, not the model's input, with trained weights: the op, the images' shape, the variable."""
-    of_row = np.unique(traced.of_row[traced.of_row >= 0])
-    for row in of_row[(traced.type.iloc[of_row] == "MatMul").to_numpy()].tolist():
-        flat = traced.source(row, 0)
-        weights = traced.variable(traced.behind(row, 1))
-        if flat < 0 or weights < 0 or traced.type[flat] != "Reshape" or traced.source(traced.behind(row, 0), 0) < 0:
-            continue
-        image = next(iter(traced.input_shapes(flat)), None) or ()
-        if len(image) >= IMAGES and min(image[1:]) > 0 and traced.source_map.variables["trainable"].iloc[weights]:
-            yield row, image, weights
 
 
 @rule("Compute once what does not learn", claims=COMPUTE, needs=has_graph)
@@ -97,23 +45,24 @@ def frozen_layers(run: Run) -> Iterator[Advice]:
     reads = traced.source_map.details["variable"].isin(np.flatnonzero(variables["trainable"].astype(bool)))
     changing = [*traced.source_map.details["op"][reads].unique(), *np.flatnonzero(traced.type.map(_is_drawn))]
     rows = traced.row.to_numpy()
-    forward_only = _forward_only(run)[layers.op_entry] & (rows >= 0)
-    is_fixed = forward_only & ~np.isin(rows, [*changing, *traced.after(changing)])
-    before = traced.before(rows[is_fixed].tolist())
-    ops = SpentOps(run.computing, "frozen", is_fixed | forward_only & np.isin(rows, before))
-    if ops.part.ratio < HIGH_GAIN or _input_is_drawn(run):
+    may_change = np.isin(rows, [-1, *changing, *traced.after(changing)])
+    computing = run.computing
+    ops = _forward_only(run)[layers.op_entry] & ~may_change & (computing.op_ms > 0)
+    part = computing.part(ops, "frozen")
+    if part.ratio < HIGH_GAIN or _input_is_drawn(run):
         return
     names = layers.entries["layer"]
-    own = [name for name in names.iloc[np.unique(layers.op_entry[ops.own])] if name in set(variables["layer"])]
-    base = _scope(own) if own else str(names.iloc[layers.op_entry[ops.top]])
+    own = [name for name in names.iloc[np.unique(layers.op_entry[ops])] if name in set(variables["layer"])]
+    base = _scope(own) if own else str(names.iloc[layers.op_entry[computing.top(ops)]])
     takes, once = _done_once(base, len(own))
     n_epochs = _n_epochs(run)
     estimate = f"what they take in all but one of the {n_epochs} epochs" if n_epochs > 1 else ""
-    yield ops.advise(
-        f"{takes} {ops.part}: the same features of the same input in each epoch.",
-        fix=Fix(once),
-        gain_ratio=ops.part.ratio * (1 - 1 / n_epochs if n_epochs > 1 else 1),
-        n_layers=len(own),
+    yield computing.advise(
+        f"{takes} {part}: the same features of the same input in each epoch.",
+        ops,
+        Fix(once),
+        part.ms * (1 - 1 / n_epochs if n_epochs > 1 else 1),
+        part,
         layer=base,
         estimate=estimate,
     )
@@ -176,92 +125,59 @@ _GATHERS = ("GatherV2", "ResourceGather", "GatherNd", "ResourceGatherNd", "Gathe
 FEW_ROWS = 0.5
 """Of the rows of a table: where a step reads more of them, updating all is no waste."""
 
-_READ = re.compile("ReadVariableOp")
-_WRITES = re.compile(r"Assign\w*VariableOp|Resource\w*(?:Apply|Scatter)\w+")
-_ON_ROWS = {
-    "reading": (
-        ", as a variable that rows were written to is copied when it is read",
-        "Gather from the variable itself, which copies the rows that are read alone: tf.gather(variable, ids); of a "
-        "keras.layers.Embedding in a subclass of it whose call(self, inputs) returns tf.gather(self.embeddings.value, inputs).",
-    ),
-    "computing": (
-        ", as {} computes with them",
-        "Compute with the rows that a step reads, behind the lookup: a layer's regularizer as activity_regularizer, not as "
-        "embeddings_regularizer. Else all rows have a gradient, and are updated. It trains differently.",
-    ),
-    "updating": (
-        " to update them",
-        "An optimizer with a state of its own for each row, as Keras' Adam and its kin have, or a gradient that was made dense "
-        "changes all rows, read or not. keras.optimizers.SGD, or a lazy Adam of your own that gathers and scatters these rows, "
-        "changes the rows that were read alone, and a table of fewer rows (keras.layers.Hashing) has less to change: all train "
-        "differently.",
-    ),
-    "writing": (
-        ", as {} makes all of them anew",
-        "Write the rows that change, in place: variable.scatter_nd_update(indices, rows), at an index that goes round where the "
-        "oldest rows make place for the newest.",
-    ),
-}
-"""Why a step works on all rows, and what to do."""
+_WRITES = re.compile(r"ReadVariableOp|Assign\w*VariableOp|Resource\w*(?:Apply|Scatter)\w+")
+"""What changes a variable, or copies one that rows were written to."""
+_FEWER_ROWS = Fix(
+    "An optimizer with a state of its own for each row, as Keras' Adam and its kin have, a regularizer of the table or a gradient"
+    " that was made dense changes all rows, read or not. keras.optimizers.SGD, or a lazy Adam of your own that gathers and "
+    "scatters these rows, changes the rows that were read alone, activity_regularizer is of these alone, and a table of fewer "
+    "rows (keras.layers.Hashing) has less to change: all train differently. What gathers from the variable itself, "
+    "tf.gather(variable, ids), copies no other rows, and variable.scatter_nd_update(indices, rows) writes none."
+)
 
 
 @rule("Work on fewer rows of a table", claims=COMPUTE, explains=("small_batch",), least=HIGH_GAIN)
 def dense_update(run: Run) -> Iterator[Advice]:
-    """A step copies, computes with or updates all rows of tables of which it reads few; gain: the share of what takes most."""
-    traced = run.graph
-    if len(run.steps) < MIN_STEPS:
+    """A step copies, computes with or updates all rows of tables of which it reads few; gain: the share of all that does."""
+    traced, computing = run.graph, run.computing
+    tables = _tables(run, traced) if len(run.steps) >= MIN_STEPS else {}
+    ops = {table: own for table in tables if (own := _on_all_rows(run, traced, table)).any()}
+    if not ops:
         return
-    tables, found = _tables(run, traced), dict[str, list[tuple[float, int, Bool, Bool]]]()
-    for table in tables:
-        for why, (ops, first) in _on_all_rows(run, traced, table).items():
-            found.setdefault(why, []).append((run.computing.part(ops).ms, table, ops, first))
-    why, own = max(found.items(), key=lambda one: sum(ms for ms, *_ in one[1]), default=("", []))
-    if not own:
-        return
-    work = SpentOps(run.computing, "rows", np.any([ops for _, _, ops, _ in own], axis=0))
-    _, table, _, first = max(own, key=lambda one: one[0])
+    table, every = max(ops, key=lambda one: computing.part(ops[one]).ms), np.any([*ops.values()], axis=0)
     name, shape = (str(traced.source_map.variables[key].iloc[table]) for key in ("name", "shape"))
     n_rows, reads = (parse_shapes(shape)[0] or (0,))[0], f"{tables[table]:,} at most" if tables[table] else "some"
-    others = f" and of {plural(len(own) - 1, 'other table')}" if len(own) > 1 else ""
-    (by, words), top = _ON_ROWS[why], SpentOps(run.computing, "rows", first)
-    yield work.advise(
-        f"A step works on all {n_rows:,} rows of {name} ({shape}){others}{by.format(f'{top.type}{top.where}')}, and reads "
-        f"{reads}: {work.part}.",
-        fix=Fix(words),
-        gain_ratio=work.part.ratio,
-        n_rows=n_rows,
-        n_rows_read=tables[table],
+    others = f" and of {plural(len(ops) - 1, 'other table')}" if len(ops) > 1 else ""
+    part = computing.part(every)
+    yield computing.advise(
+        f"A step works on all {n_rows:,} rows of {name} ({shape}){others}, and reads {reads}: {part}.",
+        every,
+        _FEWER_ROWS,
+        part.ms,
         variable=name,
     )
 
 
-def _on_all_rows(run: Run, traced: TracedOps, table: int) -> dict[str, tuple[Bool, Bool]]:
-    """By why they work on all rows of a table the framework ops that do, and which do first; none where products need all."""
-    details, own, scopes = traced.source_map.details, traced.row.to_numpy(), run.results.op_scopes
-    shapes = [parse_shapes(text)[0] for text in traced.source_map.variables["shape"]]
-    shape, gathers = shapes[table] or (), traced.ran(*_GATHERS)
+def _on_all_rows(run: Run, traced: TracedOps, table: int) -> Bool:
+    """The framework ops that work on all rows of a table; none where products need all, or nothing changes or copies it."""
+    variables, details, own = traced.source_map.variables, traced.source_map.details, traced.row.to_numpy()
+    shape, gathers = parse_shapes(variables["shape"].iloc[table])[0] or (), traced.ran(*_GATHERS)
     reads = details["op"][details["variable"] == table]
     behind = {*_working_on(traced, [row for row in reads.tolist() if row not in gathers], shape)}.difference(gathers)
-    if PRODUCTS & {*traced.type.iloc[traced.readers([*behind])]}:
-        return {}
-    every, first = np.zeros((2, len(own)), np.bool_)
+    every = np.zeros(len(own), np.bool_)
     ops = np.flatnonzero((own >= 0) & run.computing.matter & ~np.isin(own, gathers))
     every[ops] = [traced.has_shape(row, shape) for row in own[ops].tolist()]
-    copies, writes = every & run.computing.of_type(_READ), every & run.computing.of_type(_WRITES)
-    updates, changes = writes | every & scopes.is_optimizer, every & ~copies
-    ops = np.flatnonzero(changes & ~updates & ~scopes.is_backward)
-    first[ops] = [
-        any(traced.variable(traced.behind(row, slot)) == table for slot in (0, 1)) for row in own[ops].tolist()
-    ]
-    has_state = len(np.unique(own[writes])) > shapes.count(shape)
-    found = {"reading": copies}
-    if writes.any() and not has_state and not (changes & (scopes.is_backward | scopes.is_optimizer)).any():
-        found["writing"], first = changes, changes & ~writes
-    elif first.any():
-        found |= {"computing": changes & ~(updates & has_state)} | ({"updating": updates} if has_state else {})
-    elif writes.any():
-        found["updating"] = changes
-    return {why: (chosen, first) for why, chosen in found.items() if chosen.any()}
+    is_needed = bool(PRODUCTS & {*traced.type.iloc[traced.readers([*behind])]})
+    return every & (not is_needed and bool((every & run.computing.of_type(_WRITES)).any()))
+
+
+def _working_on(traced: TracedOps, makers: list[int], shape: tuple[int, ...]) -> list[int]:
+    """What reads what some ops make, and so on, as long as it reads or makes tensors of one shape."""
+    found, newest = {*makers}, makers
+    while newest:  # one turn per op along the longest path
+        newest = [row for row in traced.readers(newest) if row not in found and traced.has_shape(row, shape)]
+        found.update(newest)
+    return [*found]
 
 
 def _tables(run: Run, traced: TracedOps) -> dict[int, int]:
@@ -332,10 +248,6 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
         ops=run.of_kernels(kernels),
         gain=gain,
         claim=Claim(run.computing.rows_of_kernels(is_better)),
-        compute_16bit_ratio=share,
-        device_compute_ms=steps.ms("device_compute"),
-        tf32_ratio=tf32,
-        tensor_core_eligible_ratio=slow,
         estimate=f"products {_times(tf32, slow)} as fast"
         + (", all else half the bytes" if run.is_compiled else ", all else as it is"),
     )
@@ -405,148 +317,6 @@ def tensor_core_unused(run: Run) -> Iterator[Advice]:
     )
 
 
-_PICKS = ("StridedSlice", "Slice", "GatherV2")
-"""Ops that give on a part of what they read."""
-_REDUCES = ("ArgMax", "ArgMin", "Max", "Min", "Sum", "Mean")
-"""Ops of which a slice is the same op of a slice, whatever they reduce."""
-FEW_USED = 0.5
-"""Of the numbers that are made: where more are used, little is left to save."""
-MANY_TIMES = 8
-"""An op makes at least so many times the numbers that it reads, where they are called all pairs."""
-_MOST_STEPS = 16
-_SUMS, _OF_PAIRS = ("Sum", "Mean"), ("Sub", "Mul", "SquaredDifference", "Square", "Pow", "Cast")
-"""Types of ops of which a sum over pairs is one of products."""
-
-
-@rule("Compute what is used only", claims=COMPUTE, needs=has_graph, least=MEDIUM_GAIN)
-def unused_results(run: Run) -> Iterator[Advice]:
-    """A slice throws away most of what ops compute; gain: of the share of these ops, with gradients, what nobody uses."""
-    traced = run.graph
-    readers = _n_readers(traced)
-    kept = {row: _kept_ratio(traced, row) for row in traced.ran(*_PICKS)}
-    kept = {row: ratio for row, ratio in kept.items() if 0 < ratio <= FEW_USED}
-    made = {row: _made_for(traced, row, readers) for row in kept}
-    found = {row: SpentOps(run.computing, "unused", traced.runs([row, *rows])) for row, rows in made.items() if rows}
-    row = max(found, key=lambda one: found[one].part.ratio * (1 - kept[one]), default=-1)
-    if row < 0:
-        return
-    ops = found[row]
-    yield ops.advise(
-        f"A slice keeps {percent(kept[row])} of what {ops.type}{ops.where} makes, which takes {ops.part}.",
-        fix=Fix(
-            "Slice first, and compute for what is used alone, such as the last position: dense(x[:, -1]), not dense(x)[:, -1]."
-        ),
-        gain_ratio=ops.part.ratio * (1 - kept[row]),
-        kept_ratio=kept[row],
-    )
-
-
-def _n_readers(traced: TracedOps) -> dict[int, int]:
-    """How many ops of the forward pass read what an op makes, those that ask for its shape left out."""
-    edges, ops = traced.source_map.edges, traced.source_map.ops
-    reader = edges["op"].to_numpy()
-    is_forward = ~ops["op"].str.contains("gradient_tape/", regex=False).to_numpy(bool)
-    counts = is_forward & (ops["type"] != "Shape").to_numpy()
-    chosen = edges[(edges["source"] >= 0) & (edges["source_output"] >= 0) & counts[reader]]
-    found: dict[int, int] = chosen.groupby("source")["op"].nunique().to_dict()
-    return found
-
-
-def _kept_ratio(traced: TracedOps, row: int) -> float:
-    """Of what an op reads the share that it gives on; 0 where it is not known."""
-    before, after = next(iter(traced.input_shapes(row)), None), next(iter(traced.output_shapes(row)), None)
-    if not before or after is None or sum(size < 0 for size in before) != sum(size < 0 for size in after):
-        return 0.0
-    return prod(size for size in after if size >= 0) / max(prod(size for size in before if size >= 0), 1)
-
-
-def _made_for(traced: TracedOps, row: int, readers: dict[int, int]) -> list[int]:
-    """The ops that made what an op picks from for no other, up to a product with what has no position; none without one."""
-    found: list[int] = []
-    for _ in range(_MOST_STEPS):
-        row = traced.source(row, 0)
-        if row < 0 or readers.get(row) != 1:
-            break
-        found.append(row)
-        if traced.type[row] in PRODUCTS:
-            return found if traced.variable(traced.behind(row, 1)) >= 0 else []
-        made, read = (next(iter(shapes), None) for shapes in (traced.output_shapes(row), traced.input_shapes(row)))
-        if made is None or read is None or (abs(prod(made)) != abs(prod(read)) and traced.type[row] not in _REDUCES):
-            break
-    return []
-
-
-@rule("Make no tensor of all pairs", claims=COMPUTE, needs=has_graph, least=HIGH_GAIN)
-def all_pairs(run: Run) -> Iterator[Advice]:
-    """An op makes all pairs of two tensors' numbers for a sum over an axis that both have; gain: the share of both."""
-    traced = run.graph
-    if run.is_compiled or run.compiles_functions:
-        return
-    batch, own = batch_size_of(run.results, 0), traced.row.to_numpy()
-    rows = np.unique(own[(own >= 0) & run.computing.matter]).tolist()
-    summed = {row: _up_to_sum(traced, row) for row in rows if _makes_pairs(traced, row, batch)}
-    shapes = {row: traced.output_shapes(row)[0] or () for row, ops in summed.items() if ops}
-    for shape in set(shapes.values()):
-        makers = [row for row in shapes if shapes[row] == shape]
-        ops = SpentOps(run.computing, "pairs", traced.runs([op for row in makers for op in summed[row]]))
-        first = SpentOps(run.computing, "pairs", traced.runs(makers))
-        n_made, n_read = _n_numbers(shape, batch), _n_read(traced, makers[0], batch)
-        yield ops.advise(
-            f"{traced.type[makers[0]]}{first.where} makes {amount(n_made)} numbers of all pairs of {amount(n_read)} for a sum: "
-            f"{ops.part}.",
-            fix=Fix(
-                "Make squared distances of all pairs by a product, |a - b|^2 = |a|^2 - 2 a.b + |b|^2 (tf.matmul "
-                "with transpose_b=True), sums of products by tf.einsum."
-            ),
-            numbers_made=n_made,
-            numbers_read=n_read,
-        )
-
-
-def _up_to_sum(traced: TracedOps, maker: int) -> list[int]:
-    """What reads all pairs up to a sum that products of matrices make as well: over an axis that both of what makes the pairs
-    have, and of nothing but squares and products; none where that is not known."""
-    shape = traced.output_shapes(maker)[0] or ()
-    padded = [(1,) * (len(shape) - len(one or ())) + (one or ()) for one in traced.input_shapes(maker)]
-    shared = [axis for axis, sizes in enumerate(zip(*padded, strict=True)) if 1 not in sizes]
-    results = {shape[:axis] + ends + shape[axis + 1 :] for axis in shared for ends in ((), (1,))}
-    found, newest, is_summed = {maker}, [maker], False
-    while newest:  # one turn per op along the longest path
-        readers = [row for row in traced.readers(newest) if row not in found and shape in traced.input_shapes(row)]
-        sums = [row for row in readers if traced.type[row] in _SUMS and {*traced.output_shapes(row)} & results]
-        newest = [row for row in readers if traced.type[row] in _OF_PAIRS]
-        is_summed |= bool(sums)
-        found.update(newest, sums)
-    return [*found] if is_summed else []
-
-
-def _working_on(traced: TracedOps, makers: list[int], shape: tuple[int, ...]) -> list[int]:
-    """What reads what some ops make, and so on, as long as it reads or makes tensors of one shape."""
-    found, newest = {*makers}, makers
-    while newest:  # one turn per op along the longest path
-        newest = [row for row in traced.readers(newest) if row not in found and traced.has_shape(row, shape)]
-        found.update(newest)
-    return [*found]
-
-
-def _makes_pairs(traced: TracedOps, row: int, batch: int | None) -> bool:
-    """Whether an op broadcasts what it reads to many times as many numbers."""
-    read, made = traced.input_shapes(row), traced.output_shapes(row)
-    if traced.type[row] not in _OF_PAIRS or len(read) != 2 or len(made) != 1 or None in (*read, *made):
-        return False
-    return 0 < MANY_TIMES * _n_read(traced, row, batch) <= _n_numbers(made[0], batch)
-
-
-def _n_read(traced: TracedOps, row: int, batch: int | None) -> int:
-    """How many numbers the larger of the tensors has that an op reads."""
-    return max(_n_numbers(one, batch) for one in traced.input_shapes(row))
-
-
-def _n_numbers(shape: tuple[int, ...] | None, batch: int | None) -> int:
-    """How many numbers such a tensor has, taking what is not known of it for the batch; 0 where that is not known either."""
-    return prod((batch or 0) if size < 0 else size for size in shape or (0,))
-
-
 @rule("Stop memory from growing")
 def memory_growth(run: Run) -> Iterator[Advice]:
     """Memory in use keeps growing from step to step."""
@@ -573,8 +343,6 @@ def memory_growth(run: Run) -> Iterator[Advice]:
                 op_names=run.known(op, f"eager/{op}"), time_range_ns=ns_range(start, end), view="memory_timeline"
             ),
             bytes_per_step=growth.bytes_per_step,
-            n_steps=growth.n_steps,
-            allocator=name,
             op=op,
             held_bytes=float(held["held_bytes"].iloc[0]) if op else "",
         )

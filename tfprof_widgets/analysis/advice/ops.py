@@ -31,40 +31,69 @@ from ..grouping import ComputeUnit
 from ..names import sent_op
 from ..ops.kernels import is_eligible_type
 from ..steps.owners import CATEGORIES
-from .causes import PRODUCTS, TracedOps
-from .computing import SpentOps, costliest, op_line
+from .causes import TracedOps
+from .computing import costliest, op_line
 from .loops import user_frames
-from .run import Run, has_graph, runs_functions
+from .run import Run, runs_functions
 
 _CONVERSION = re.compile(r"nchw_?to_?nhwc|nhwc_?to_?nchw|layoutoptimizer")
 """Kernels of cuDNN and TensorFlow, and transpositions that TensorFlow's layout optimizer adds, in small letters."""
+_CONVOLVES = re.compile(r".*Conv[23]D.*|.*(Max|Avg)_?Pool.*", re.IGNORECASE)
 FEW_16BIT = 0.10
 """Up to this share of the compute time in 16 bits, mixed precision is not in use."""
 
 
-@rule("Keep images in one layout", claims=COMPUTE, least=MEDIUM_GAIN)
+@rule("Keep images in one layout", claims=COMPUTE)
 def layout_conversion(run: Run) -> Iterator[Advice]:
-    """Images are converted between channels first and last around convolutions; gain: the share of kernels that only do that."""
-    steps, kernels = run.steps, run.results.kernels.frame
-    if not steps.has_device or kernels.empty:
-        return
+    """Images are converted between channels first and last around convolutions, by kernels that only do that or by ops of the
+    program; gain: the share of these."""
+    kernels, computing = run.results.kernels.frame, run.computing
     chosen = _converts(kernels["name"].tolist()) | _converts(kernels["op_name"].tolist())
-    part, claim = run.free("conversion", "layout_conversion", rows=run.computing.rows_of_kernels(chosen))
+    turning = _turning(run)
+    if not chosen.any() and not turning.any():
+        return
+    rows = computing.rows_of_kernels(chosen) | computing.rows_of(turning)
+    part, claim = run.free("conversion", "layout_conversion", rows=rows)
+    if part.ratio < MEDIUM_GAIN:
+        return
+    place = op_line(run, computing.top(turning)) if turning.any() else ""
     yield run.advise(
-        f"Converting images between channels first and channels last takes {part}.",
+        f"Converting images between channels first and channels last{behind(place)} takes {part}.",
         part,
-        Fix(
-            "Keep images as channels last from the input on, as Tensor Cores want them: data, layers and losses alike."
-            if run.results.steps.compute_16bit_ratio >= FEW_16BIT
-            else "Tensor Cores want channels last, as in Keras, and 16 bits (the policy mixed_float16, which "
-            "changes the precision); in 32 bits without them GPUs want channels first, from the input on: data, "
-            "layers and losses alike."
-        ),
-        by=steps.category_ms("device_compute"),
-        view="kernel_table",
-        ops=run.of_kernels(kernels[chosen]),
+        _ONE_LAYOUT[bool(turning.any()) or run.results.steps.compute_16bit_ratio >= FEW_16BIT],
+        view="op_table" if turning.any() else "kernel_table",
+        ops=costliest(run, turning) or run.of_kernels(kernels[chosen]),
         claim=claim,
+        line=place,
     )
+
+
+_ONE_LAYOUT = {
+    True: Fix(
+        "Have images as channels last from the input on: turn the data once, before the training "
+        '(tf.transpose(x, [0, 2, 3, 1])), and no image in the model; layers and losses take data_format="channels_last".'
+    ),
+    False: Fix(
+        "Tensor Cores want channels last, as in Keras, and 16 bits (the policy mixed_float16, which changes the precision); in "
+        "32 bits without them GPUs want channels first, from the input on: data, layers and losses alike."
+    ),
+}
+
+
+def _turning(run: Run) -> Bool:
+    """The framework ops of the program that turn images, and their gradients; none where nothing convolves."""
+    traced, computing = run.graph, run.computing
+    if not computing.of_type(_CONVOLVES).any():
+        return np.zeros(len(traced.row), np.bool_)
+    turning = traced.runs([row for row in traced.ran("Transpose") if _moves_channels(traced, row)])
+    return turning & (computing.op_ms > 0)
+
+
+def _moves_channels(traced: TracedOps, row: int) -> bool:
+    """Whether a transposition moves the last dimension of images to the second place, or back."""
+    before, after = ((*of(row), None)[0] or () for of in (traced.input_shapes, traced.output_shapes))
+    first, last = before[:1] + before[-1:] + before[1:-1], before[:1] + before[2:] + before[1:2]
+    return len(before) in (4, 5) and before != after and after in (first, last)
 
 
 def _converts(names: list[str]) -> Bool:
@@ -85,15 +114,42 @@ _HEAVY = re.compile(
     r"_?(?:Fused|Mkl|Native|Depthwise)*(?:Conv|MatMul|BatchMatMul|Einsum|FFT|IFFT|RFFT|Sort|TopK|Unique|NonMaxSuppression|Resize"
     r"|Svd|Qr|MatrixInverse|Cholesky|ExtractImagePatches)\w*"
 )
-_PYTHON = re.compile(r"(Eager)?PyFunc(Stateless)?")
+_CHECKS = r"(CheckNumerics|DebugNumericSummary|DebugIdentity)\w*"
+_COSTLY = {
+    r"(Eager)?PyFunc(Stateless)?": (
+        "Python inside the graph ({name}) takes {part}, under the interpreter's lock.",
+        Fix("Write it in ops of TensorFlow or keras.ops instead of tf.py_function or tf.numpy_function."),
+    ),
+    "StringFormat|PrintV2": (
+        "{type}{where} makes text of numbers in each step, as tf.print does: {part}.",
+        Fix(
+            "Print few of the numbers (tf.print with summarize=3) or a sum of them, not all as with -1; or print from Python "
+            "every hundredth step, outside of the graph."
+        ),
+    ),
+    _CHECKS: (
+        "{n} of {n_all} ops a step check for what is no number (NaN): about {part}.",
+        Fix(
+            "Leave out tf.debugging.enable_check_numerics() and enable_dump_debug_info(), or end it before the model is built. "
+            "The callback keras.callbacks.TerminateOnNaN stops a fit where the loss is no number.",
+            "import tensorflow as tf\n\ntf.debugging.disable_check_numerics()",
+        ),
+    ),
+}
+"""By types of ops what a card says of them, and what to do."""
 
 
-@rule("Replace a costly op", claims=(*COMPUTE, *IDLE, "copy_to_device", "output"), needs=runs_functions)
+@rule(
+    "Replace a costly op",
+    claims=(*COMPUTE, *IDLE, "copy_to_device", "output"),
+    explains=("host_fallback", "small_batch"),
+    needs=runs_functions,
+)
 def inefficient_op(run: Run) -> Iterator[Advice]:
-    """Ops for which something cheaper is known: large filters, Python in the graph, heavy work in loss or metrics; gain: their
-    share of the step time times what the alternative saves."""
+    """Ops for which something cheaper is known: large filters, Python, printing and checks in the graph, heavy work in loss or
+    metrics; gain: their share of the step time times what the alternative saves."""
     yield from _large_filters(run)
-    yield from _python_ops(run)
+    yield from _costly_types(run)
     yield from _outside_layers(run)
 
 
@@ -136,7 +192,6 @@ def _large_filters(run: Run) -> Iterator[Advice]:
             _smaller_filters(one_line(layer), one, is_depthwise="Depthwise" in computing.types[top]),
             saved_ms,
             filter_px=size,
-            saved_ratio=1 - one.left(),
             layer=layer,
             line=place,
         )
@@ -183,25 +238,31 @@ def _smaller_filters(layer: str, one: _Filter, *, is_depthwise: bool) -> Fix:
     )
 
 
-def _python_ops(run: Run) -> Iterator[Advice]:
-    scopes = run.results.op_scopes
-    chosen = np.array([_PYTHON.fullmatch(kind) is not None for kind in scopes.type], np.bool_) & ~scopes.is_input
-    if not chosen.any():
-        return
-    # It runs on the host whatever the device is, and the device waits for it.
-    host = chosen & ~run.results.op_shares.is_device
-    part, claim = run.free("op", "inefficient_op", rows=run.computing.rows_of(host))
-    if part.ratio < MEDIUM_GAIN:
-        return
-    names = costliest(run, host)
-    yield run.advise(
-        f"Python inside the graph ({names[0] if names else 'py_function'}) takes {part}, under the interpreter's lock.",
-        part,
-        Fix("Write it in ops of TensorFlow or keras.ops instead of tf.py_function or tf.numpy_function."),
-        view="op_table",
-        ops=names,
-        claim=claim,
-    )
+def _costly_types(run: Run) -> Iterator[Advice]:
+    """Ops of some types, on whichever side they run; of checks with what the runtime takes right behind each of so many."""
+    computing, shares, scopes = run.computing, run.results.op_shares, run.results.op_scopes
+    for pattern, (title, fix) in _COSTLY.items():
+        is_one = re.compile(pattern).fullmatch
+        chosen = np.array([is_one(kind) is not None for kind in scopes.type], np.bool_) & ~scopes.is_input
+        if not chosen.any():
+            continue
+        top = int(np.where(chosen, run.results.op_sums.self_us, -1.0).argmax())
+        n, place = float(run.work.per_step[chosen[shares.dominant]].sum()), op_line(run, top)
+        behind_each = computing.behind(chosen) if pattern == _CHECKS else None
+        part, claim = run.free("op", "inefficient_op", rows=computing.rows_of(chosen, behind_each))
+        if part.ratio < MEDIUM_GAIN:
+            continue
+        told = {"n": amount(n), "n_all": amount(run.work.n_ops), "where": behind(place)}
+        yield run.advise(
+            title.format(name=shares.name[top], type=shares.type[top], part=part, **told),
+            part,
+            fix,
+            view="op_table",
+            ops=costliest(run, chosen),
+            claim=claim,
+            line=place,
+            estimate="the checks, and what the runtime takes right behind them" if pattern == _CHECKS else "",
+        )
 
 
 def _outside_layers(run: Run) -> Iterator[Advice]:
@@ -214,22 +275,26 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
     in_loss = (kind == "loss") & is_heavy
     # A regulariser's gradient may stand in no scope.
     twins = (kind == "other") & np.isin(types, np.array(types, np.str_)[in_loss])
-    chosen = in_loss | twins | (kind == "metrics")
-    if not chosen.any():
+    computing = run.computing
+    ops = (in_loss | twins | (kind == "metrics")) & (computing.op_ms > 0)
+    part, amid = computing.with_waits(ops)
+    if part.ratio < OUTSIDE_SHARE:
         return
-    ops = SpentOps(run.computing, "op", chosen, with_waits=True)
-    if ops.part.ratio < OUTSIDE_SHARE:
-        return
-    where = "metrics" if kind[ops.top] == "metrics" else "loss"
-    yield ops.advise(
-        f"{ops.type} in the {where}{ops.where} takes, with its gradient, {ops.part}.",
-        fix=Fix(
+    where = "metrics" if kind[computing.top(ops)] == "metrics" else "loss"
+    _, place = computing.place("op", ops)
+    yield computing.advise(
+        f"{place['op_type']} in the {where}{behind(place.get('line'))} takes, with its gradient, {part}.",
+        ops,
+        Fix(
             "Leave it out, or compute it on fewer points, which changes what is trained: smaller filters (two of 1 "
             "x K and K x 1), a coarser grid."
             if where == "loss"
             else "Leave metrics out of compile, and compute them in evaluate, or every hundredth step."
         ),
-        op_type=ops.type,
+        part.ms,
+        part,
+        amid,
+        **place,
     )
 
 
@@ -269,9 +334,7 @@ def host_fallback(run: Run) -> Iterator[Advice]:
             op_names=run.known(*(names[i] for i in order.tolist() if by_op[i] > 0)),
         ),
         claim=Claim(is_op | is_copy),
-        host_op_ms=op_ms,
         op=names[top],
-        op_type=shares.type[top],
     )
 
 
@@ -321,30 +384,31 @@ MOST_SPEEDUP = 8.0
 """Of products in 32 bits over 64 bits at most: Tensor Cores do more than memory gives, and some cards next to nothing in 64."""
 CPU_SPEEDUP = 4.0
 """Of products on a CPU: oneDNN has none in 64 bits, and 3.5 to 8 times were measured, 2 on another machine."""
-_CHECKS = ("CheckNumerics", "DebugNumericSummary", "DebugIdentity")
 
 
 @rule("Compute in 32 bits", claims=COMPUTE, needs=runs_functions, least=MEDIUM_GAIN)
 def double_precision(run: Run) -> Iterator[Advice]:
     """Most of what is computed is in 64 bits; gain: half of the share of the step time of such ops, of products more."""
-    ops = SpentOps(run.computing, "double", _ops_of_type(run, "float64") | _ops_on(run, ComputeUnit.VECTOR_64))
-    if not ops.own.any():
+    computing = run.computing
+    ops = (_ops_of_type(run, "float64") | _ops_on(run, ComputeUnit.VECTOR_64)) & (computing.op_ms > 0)
+    if not ops.any():
         return
-    products = ops.chosen & np.array([*map(is_eligible_type, run.results.op_shares.type)], np.bool_)
+    part, (name, place) = computing.part(ops), computing.place("op", ops)
+    products = ops & np.array([*map(is_eligible_type, run.results.op_shares.type)], np.bool_)
     faster = min(_faster_in_32_bits(run), MOST_SPEEDUP)
-    gain = ops.part.ratio * HALF + run.computing.part(products).ratio * (1 - 1 / faster - HALF)
     n_variables = _weight_types(run).count("float64")
     held = f", as {plural(n_variables, 'weight')} {'is' if n_variables == 1 else 'are'}" if n_variables else ""
-    yield ops.advise(
-        f"Ops in float64 take {ops.part}{held}: {ops.type}{ops.where} above all.",
-        fix=Fix(
+    yield computing.advise(
+        f"Ops in float64 take {part}{held}: {name} above all.",
+        ops,
+        Fix(
             'Train in 32 bits, which changes the precision: keras.backend.set_floatx("float32") before the model is made, and '
             "data, constants and variables as float32 (astype(np.float32)), as NumPy makes float64 of what has no type."
         ),
-        gain_ratio=gain,
-        n_double_variables=n_variables,
+        part.ms * HALF + computing.part(products).ms * (1 - 1 / faster - HALF),
         estimate="in 32 bits half of their time"
         + (f", products {number(faster)} times as fast" if faster > 1 / HALF else ""),
+        **place,
     )
 
 
@@ -362,18 +426,22 @@ def half_precision(run: Run) -> Iterator[Advice]:
     """A CPU computes much in float16, converted to float32 and back; gain: half of the share of the step time of such ops."""
     if run.steps.has_device:
         return
-    ops = SpentOps(run.computing, "half", _ops_of_type(run, "float16"))
-    if not ops.own.any():
+    computing = run.computing
+    ops = _ops_of_type(run, "float16") & (computing.op_ms > 0)
+    if not ops.any():
         return
-    yield ops.advise(
-        f"Ops in float16 take {ops.part}, {ops.type}{ops.where} above all: most CPUs convert each number to float32 and back.",
-        fix=Fix(
+    part, (name, place) = computing.part(ops), computing.place("op", ops)
+    yield computing.advise(
+        f"Ops in float16 take {part}, {name} above all: most CPUs convert each number to float32 and back.",
+        ops,
+        Fix(
             "Compute in float32 on this CPU, before the model is built, which changes the precision: mixed_float16 "
             "is for GPUs. A CPU that computes in bfloat16 may take mixed_bfloat16.",
             'import keras\n\nkeras.mixed_precision.set_global_policy("float32")',
         ),
-        gain_ratio=ops.part.ratio * HALF,
+        part.ms * HALF,
         estimate="without the conversions half of their time",
+        **place,
     )
 
 
@@ -396,140 +464,3 @@ def _ops_on(run: Run, unit: ComputeUnit) -> Bool:
     unit_ns = run.results.op_sums.unit_ns
     found: Bool = 2 * unit_ns[:, unit] > unit_ns.sum(axis=1)
     return found & ~run.results.op_scopes.is_input
-
-
-@rule("Pick rows in place of one-hot products", claims=COMPUTE, needs=has_graph, least=MEDIUM_GAIN)
-def one_hot_product(run: Run) -> Iterator[Advice]:
-    """A product with one-hot rows picks rows of a matrix; gain: the share of these rows, the product and its gradients."""
-    traced = run.graph
-    products, rows = _one_hot_products(traced)
-    if not products:
-        return
-    ops = SpentOps(run.computing, "product", traced.runs([*products, *rows]))
-    depth = ((traced.output_shapes(rows[0]) or [None])[0] or (0,))[-1]
-    where = SpentOps(run.computing, "product", traced.runs(products)).where
-    yield ops.advise(
-        f"The product of one-hot rows{f' of {depth:,}' if depth > 0 else ''} with weights{where} takes, with its gradient, "
-        f"{ops.part}: it only picks rows of them.",
-        fix=Fix(
-            "Pick the rows: a keras.layers.Embedding of the numbers in place of one_hot and a Dense without bias, "
-            "or tf.gather(weights, ids) in place of the product."
-        ),
-        depth=depth,
-    )
-
-
-def _one_hot_products(traced: TracedOps) -> tuple[list[int], list[int]]:
-    """Products of which an operand is one-hot, and what makes these operands."""
-    products, rows = [], []
-    for row in traced.ran(*PRODUCTS):
-        for slot in (0, 1):
-            source = traced.behind(row, slot)
-            while source >= 0 and traced.type[source] == "Transpose":  # an earlier row each time
-                source = traced.behind(source, 0)
-            if source >= 0 and traced.type[source] == "OneHot":
-                products.append(row)
-                rows.append(source)
-    return products, rows
-
-
-@rule(
-    "Print less, or less often",
-    claims=COMPUTE,
-    explains=("host_fallback", "small_batch"),
-    least=MEDIUM_GAIN,
-)
-def text_of_numbers(run: Run) -> Iterator[Advice]:
-    """Each step makes text of numbers, as printing within a graph does; gain: the share of making and writing it, on the host."""
-    traced, steps = run.graph, run.steps
-    if not steps.mean_ms:
-        return
-    made = traced.dtype[traced.dtype == "string"].index
-    of_numbers = [row for row in made.tolist() if traced.dtype.get(traced.source(row, 0), "string") != "string"]
-    chosen = np.isin(traced.row, [*of_numbers, *traced.readers(of_numbers)]) & ~run.results.op_scopes.is_input
-    if not chosen.any():
-        return
-    part, claim = run.free("text", "text_of_numbers", rows=run.computing.rows_of(chosen))
-    names = costliest(run, chosen)
-    top = int(np.where(chosen, run.results.op_sums.self_us, -1.0).argmax())
-    place = op_line(run, top)
-    yield run.advise(
-        f"{run.results.op_shares.type[top]}{behind(place)} makes text of numbers in each step, as tf.print "
-        f"does: {part}.",
-        part,
-        Fix(
-            "Print few of the numbers (tf.print with summarize=3) or a sum of them, not all as with -1; or print "
-            "from Python every hundredth step, outside of the graph."
-        ),
-        view="op_table",
-        ops=names,
-        claim=claim,
-        line=place,
-    )
-
-
-@rule("Stop checking each op's result", claims=(*COMPUTE, *IDLE), explains=("small_batch",), least=MEDIUM_GAIN)
-def number_checks(run: Run) -> Iterator[Advice]:
-    """Each op's result is checked for what is no number; gain: the share of the checks, and of running so many more ops."""
-    steps = run.steps
-    kinds = run.results.op_scopes.type
-    chosen = np.array([kind.startswith(_CHECKS) for kind in kinds], np.bool_)
-    if not steps.mean_ms or not chosen.any():
-        return
-    ops = SpentOps(run.computing, "check", chosen)
-    n, behind = ops.n_per_step, run.computing.behind(chosen)
-    behind_ms = float(run.results.attribution.time_ps[behind].sum()) / PS_PER_MS / len(steps)
-    part = steps.part("check", ops.part.ms + behind_ms)
-    yield run.advise(
-        f"{amount(n)} of {amount(run.work.n_ops)} ops a step check for what is no number (NaN): about {part}.",
-        part,
-        Fix(
-            "Leave out tf.debugging.enable_check_numerics() and enable_dump_debug_info(), or end it before the "
-            "model is built. The callback keras.callbacks.TerminateOnNaN stops a fit where the loss is no number.",
-            "import tensorflow as tf\n\ntf.debugging.disable_check_numerics()",
-        ),
-        view="op_table",
-        ops=costliest(run, ops.own),
-        claim=Claim(run.computing.rows_of(chosen, behind)),
-        checks_per_step=n,
-        ops_per_step=run.work.n_ops,
-        estimate="the checks, and what the runtime takes right behind them; ops between them can be fused again, too",
-    )
-
-
-@rule("Keep images in one layout", claims=COMPUTE, needs=has_graph, least=MEDIUM_GAIN)
-def turned_images(run: Run) -> Iterator[Advice]:
-    """Ops of the program transpose images between channels first and last around convolutions; gain: their share of the step
-    time; what XLA and GPUs transpose is `layout_conversion`'s."""
-    traced = run.graph
-    turning = [row for row in traced.ran("Transpose") if _moves_channels(traced, row)]
-    if len(turning) < 2 or not _meets_convolution(traced, set(turning)):
-        return
-    ops = SpentOps(run.computing, "transpose", traced.runs(turning))
-    yield ops.advise(
-        f"{amount(ops.n_per_step)} transpositions a step{ops.where} turn images between channels first and channels last around "
-        f"convolutions: {ops.part}.",
-        fix=Fix(
-            "Have images as channels last from the input on: turn the data once, before the training "
-            '(tf.transpose(x, [0, 2, 3, 1])), and no image in the model; layers take data_format="channels_last".'
-        ),
-        transposes_per_step=ops.n_per_step,
-        estimate="the transpositions; ops on both sides of one can be fused without it",
-    )
-
-
-def _moves_channels(traced: TracedOps, row: int) -> bool:
-    """Whether a transposition moves the last dimension of images to the second place, or back."""
-    before = next(iter(traced.input_shapes(row)), None)
-    after = next(iter(traced.output_shapes(row)), None)
-    if not before or not after or len(before) not in (3, 4, 5) or before == after:
-        return False
-    first, last = before[:1] + before[-1:] + before[1:-1], before[:1] + before[2:] + before[1:2]
-    return after in (first, last)
-
-
-def _meets_convolution(traced: TracedOps, turning: set[int]) -> bool:
-    """Whether a convolution reads what one of them makes."""
-    kinds = traced.type[traced.type.str.contains("Conv[23]D|MaxPool|AvgPool", case=False)]
-    ran = set(np.unique(traced.row).tolist())
-    return any(traced.behind(row, 0) in turning for row in kinds.index.tolist() if row in ran)

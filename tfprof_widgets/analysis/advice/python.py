@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from .causes import OutsideWork
 
 
-LONG_STEP = 3.0
-"""A step that takes so many times the median is worth a word."""
 BESIDE = 0.5
 """Of what a thread could hide behind the rest of the step: both need Python's lock. 0.2 to 0.9 were seen."""
 
@@ -57,7 +55,6 @@ def host_callback(run: Run) -> Iterator[Advice]:
         return
     if not is_usual(run) or _computes_itself(run):
         yield from _now_and_then(run.with_compiling)  # what they call may trace
-        yield from _once(run)
         return
     line = _line_of(run)
     idle_ratio = float(gap.ms.mean()) / steps.mean_ms
@@ -79,10 +76,7 @@ def host_callback(run: Run) -> Iterator[Advice]:
         gain=BESIDE * min(share, 1 - share) if is_needed else share,
         claim=Claim(spans=gap.spans(steps) if share == idle_ratio else gap.sampled),
         gap_ms=float(gap.ms.mean()),
-        longest_gap_ms=gap.usual_ms,
-        step_time_ms=steps.mean_ms,
         gap_ratio=idle_ratio,
-        n_samples=gap.n_samples,
         **(line.evidence if line else {}),
         estimate="half of what could run beside the rest of the step" if is_needed else "",
     )
@@ -206,43 +200,25 @@ def _computes_itself(run: Run) -> bool:
 
 def _now_and_then(run: Run) -> Iterator[Advice]:
     """What samples tell of functions that run in some of the steps, or run ops themselves: an evaluation, a report."""
-    for one in run.called:
-        gain = float(one.ms.sum() / run.steps.time_ms.sum())
-        if gain >= MEDIUM_GAIN and not _is_saving(run, one):
-            yield _of_called(run, one, float(one.ms.sum()) / one.n_steps, gain)
-
-
-def _once(run: Run) -> Iterator[Advice]:
-    """A function that made a single step much longer. Whether it comes again is not known, so nothing is promised."""
     steps = run.steps
-    for one in run.called_at_all:
-        at = int(one.ms.argmax())
-        excess_ms = float(steps.time_ms[at]) - steps.median_ms
-        is_long = excess_ms >= (LONG_STEP - 1) * steps.median_ms and one.ms[at] >= MOST_OF_STALL * excess_ms
-        if one.n_steps == 1 and is_long and not run.traced.cost_ms[at] > 0 and not run.saves.is_saving[at]:
-            yield _of_called(run, one, float(one.ms[at]), 0.0)
-
-
-def _of_called(run: Run, one: CalledWork, ms: float, gain: float) -> Advice:
-    steps, is_most = run.steps, 2 * one.n_steps > len(run.steps)
-    of_all = f"in {one.n_steps if gain else 'one'} of {plural(len(steps), 'step')}"
-    rest = f": {percent(gain)} of their time." if gain else ". Whether it comes again, this capture does not tell."
-    return run.advise(
-        f"{one.line.where} takes {steps.part('called', float(one.ms.mean()))}, {of_all}."
-        if is_most
-        else f"{one.line.where} takes {number(ms)} ms {of_all}, which take {number(steps.median_ms)} ms as a rule{rest}",
-        None,
-        _less_often(run, one.line),
-        step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
-        gain=gain,
-        claim=Claim(spans=one.seen),
-        called_ms=ms,
-        n_called_steps=one.n_steps,
-        n_steps=len(steps),
-        step_time_ms=steps.median_ms,
-        called_ratio=gain or "",
-        **one.line.evidence,
-    )
+    for one in run.called:
+        gain, n = float(one.ms.sum() / steps.time_ms.sum()), one.n_steps
+        if gain < MEDIUM_GAIN or _is_saving(run, one):
+            continue
+        of_all, ms = f"in {n} of {plural(len(steps), 'step')}", float(one.ms.sum()) / n
+        yield run.advise(
+            f"{one.line.where} takes {steps.part('called', float(one.ms.mean()))}, {of_all}."
+            if 2 * n > len(steps)
+            else f"{one.line.where} takes {number(ms)} ms {of_all}, which take {number(steps.median_ms)} ms as a rule: "
+            f"{percent(gain)} of their time.",
+            None,
+            _less_often(run, one.line),
+            step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
+            gain=gain,
+            claim=Claim(spans=one.seen),
+            called_ms=ms,
+            **one.line.evidence,
+        )
 
 
 def _is_saving(run: Run, one: CalledWork) -> bool:
@@ -291,29 +267,18 @@ EAGER_OP_MS = 0.4
 
 @rule("Spend less time between steps", share_of="time captured", scope="program")
 def outside_steps(run: Run) -> Iterator[Advice]:
-    """Time passes between training steps; gain: its share of the time captured, of a framework's own only where it is much."""
-    for one in run.outside:
-        if not (one.is_training_call and one.kind):
-            yield from _told(run, "outside_steps", one)
-
-
-@rule("Validate less often", share_of="time captured", scope="program")
-def validation(run: Run) -> Iterator[Advice]:
-    """Much of a training is its validation; gain: the share of the time captured in validations, each taken as the usual one."""
-    for one in run.outside:
-        if one.is_training_call and one.kind:
-            yield from _told(run, "validation", one)
-
-
-def _told(run: Run, rule: str, one: OutsideWork) -> Iterator[Advice]:
+    """Time passes between training steps, in a function of the user's, in validations or in what the framework does; gain: its
+    share of the time captured, each time taken as the usual one."""
     captured_ms = run.results.coverage.captured_ps / PS_PER_MS
-    gain, share = one.usual_ms / captured_ms, one.ms / captured_ms
-    # What is no hook of epochs may be what the program is for, such as the next of several models.
-    least = MEDIUM_GAIN if one.line.function.startswith("on_") else HIGH_GAIN
-    comes_again = one.n_times >= MIN_TIMES and (one.is_between or one.kind != "")
-    # Keras validates after each epoch: once, as in a capture of one, counts where it takes more steps than the training.
-    comes_again |= one.is_training_call and one.n_steps > run.n_trained
-    if comes_again and one.ms >= MIN_MS and gain >= least:
+    for one in run.outside:
+        gain, share = one.usual_ms / captured_ms, one.ms / captured_ms
+        # What is no hook of epochs may be what the program is for, such as the next of several models.
+        least = MEDIUM_GAIN if one.line.function.startswith("on_") else HIGH_GAIN
+        comes_again = one.n_times >= MIN_TIMES and (one.is_between or one.kind != "")
+        # Keras validates after each epoch: once, as in a capture of one, counts where it takes more steps than the training.
+        comes_again |= one.is_training_call and one.n_steps > run.n_trained
+        if not comes_again or one.ms < MIN_MS or gain < least:
+            continue
         yield run.advise(
             f"{_what(run, one)} takes {milliseconds(one.ms)} of the {milliseconds(captured_ms)} captured ({percent(share)}), "
             f"outside of training steps: {_made_of(run, one)}.",
@@ -321,10 +286,8 @@ def _told(run: Run, rule: str, one: OutsideWork) -> Iterator[Advice]:
             _fix(run, one),
             _longest(run),
             gain=gain,
-            rule=rule,
+            headline="Validate less often" if one.is_training_call and one.kind else "",
             outside_ms=one.ms,
-            captured_ms=captured_ms,
-            outside_ratio=share,
             n_times=one.n_times,
             n_steps=one.n_steps,
             **one.line.evidence,

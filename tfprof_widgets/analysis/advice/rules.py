@@ -1,4 +1,4 @@
-"""All rules -> the advice on one run, largest gain first."""
+"""All rules -> the advice on one run, what matters most first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from ..card import COMPUTE, LAST, MEDIUM_GAIN, RULES, Advice, Fix, FoundAdvice, Rule, ranked
+from ..card import LAST, RULES, Advice, Fix, FoundAdvice, Rule, ranked
 from ..common import typed_table
 from ..events import Framework
 from ..facts import Facts
@@ -20,7 +20,7 @@ from .run import Run
 
 ADVICE = table(
     """
-    advice_table: a piece of advice, the largest gain first
+    advice_table: a piece of advice, the largest gain first, a larger batch behind causes
         rule        text   the rule that gave it
         severity    text   `high`, `medium` or `low`
         title       text   what to change, in a sentence
@@ -61,10 +61,7 @@ def find_advice(results: Facts, rules: Iterable[Rule] | None = None) -> tuple[Fo
             except Exception as error:
                 logger.exception("the advice rule %s failed", one.name)
                 failed.setdefault(f"{type(error).__name__}: {error}", []).append(one.name)
-        is_explained = level == LAST and any(map(_says_what_a_device_waits_for, found))
         for one, advice in sorted(of_level, key=lambda both: -both[1].gain_ratio):
-            if is_explained and advice.gain_ratio:
-                continue
             settled: Advice | None = advice
             if results.has_events:
                 settled = run.claims.settle(one, advice, len(found))
@@ -74,11 +71,6 @@ def find_advice(results: Facts, rules: Iterable[Rule] | None = None) -> tuple[Fo
     if claimed is not None:
         said = tuple(replace(one, selection=stretches_of(claimed, at, one.selection)) for at, one in enumerate(said))
     return FoundAdvice(said, tuple(_failure(names, why) for why, names in failed.items())), claimed
-
-
-def _says_what_a_device_waits_for(one: Advice) -> bool:
-    claims = RULES[one.rule].claims if one.rule in RULES else ()
-    return one.gain_ratio >= MEDIUM_GAIN and bool(set(claims) - set(COMPUTE))
 
 
 def without_explained(found: Sequence[Advice]) -> list[Advice]:

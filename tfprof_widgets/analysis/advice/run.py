@@ -10,8 +10,7 @@ from typing import Literal
 import numpy as np
 
 from ...trace.arrays import Bool, Float64, Int64
-from ...trace.source_map import SourceMap
-from ..card import Claim, Fix, Spans, is_of_model, line_text, named, one_line, only_call, place_of, rewritten
+from ..card import Claim, Fix, Spans, is_of_model, named, one_line, only_call, place_of, rewritten
 from ..common import PS_PER_MS
 from ..layers.layers import OPTIMIZER
 from ..places import FrameTable, frame_places
@@ -179,14 +178,7 @@ def event_names(run: RunFacts, rows: Int64) -> tuple[str, ...]:
     return tuple(run.trace.strings[i] for i in names[np.argsort(-count, kind="stable")][:5].tolist())
 
 
-RAN = 0.8
-"""A function is the running pipeline's where so large a part of its ops ran compared with the one of which most did."""
 DATA_GRAPH = re.compile(r"Dataset_")
-_MAY_NOT_RUN = frozenset(("Const", "Identity", "NoOp", "Placeholder", "_Arg", "_Retval"))
-"""Types of ops that a graph has but the executor may not run, or not as such."""
-
-_Op = tuple[str, str]
-"""Name and type."""
 
 
 @dataclass(frozen=True)
@@ -196,9 +188,7 @@ class MappedFunction:
     name: str
     place: str
     """`train.py:7`, or `Cell [3]:7`."""
-    code: str
-    """Its text without indentation, empty where it is not known."""
-    line: int = 0
+    line: int
     """The same line, in the file of its text."""
 
     @property
@@ -208,23 +198,25 @@ class MappedFunction:
 
 
 def mapped_function(run: Run) -> MappedFunction | None:
-    """The function on the line that takes most of the time in ops of the input; None where several lines are left, as a trace
-    does not say whose an op is."""
+    """The function on the line that takes most of the time in ops of the input; None where functions of datasets have such an op
+    at several lines, as a trace does not say whose an op is."""
     own_us = np.where(run.results.op_scopes.is_input, run.results.op_sums.self_us, 0.0)
     op, source_map = _costliest_op(run, own_us), run.source_map
     if op < 0 or source_map.is_empty:
         return None
-    shares = run.results.op_shares
-    ran = {(shares.name[i], shares.type[i]) for i in np.flatnonzero(own_us > 0).tolist()}
-    lines = _lines_of(source_map, (shares.name[op], shares.type[op]), ran)
+    shares, ops = run.results.op_shares, source_map.ops
+    is_data = np.array([*map(DATA_GRAPH.match, source_map.functions["graph"]), None], np.bool_)[ops["graph"]]
+    frames = ops["frame"][
+        is_data & (ops["op"] == shares.name[op]) & (ops["type"] == shares.type[op]) & (ops["frame"] >= 0)
+    ]
+    table = FrameTable.of_map(source_map)
+    own = {*frame_places(table).user_frame[frames].tolist()} - {-1}
+    lines = {(table.path[at], table.line[at], table.function[at]) for at in own}
     row = run.results.source_lines.entries.iloc[int(run.results.source_lines.op_entry[op])]
-    charged = str(row["file"]), int(row["line"]), str(row["function"])
-    if len({(file, line) for file, line, _ in lines}) > 1:
+    file, line, function = min(lines, default=(str(row["file"]), int(row["line"]), str(row["function"])))
+    if len({place[:2] for place in lines}) > 1:
         return None
-    file, line, function = min(lines, default=charged)
-    texts = source_map.files["text"][source_map.files["file"] == file]
-    code = line_text(str(texts.iloc[-1]), line) if len(texts) else ""
-    return MappedFunction(function, place_of(source_map, file, line), code, line)
+    return MappedFunction(function, place_of(source_map, file, line), line)
 
 
 def _costliest_op(run: Run, own_us: Float64) -> int:
@@ -237,31 +229,6 @@ def _costliest_op(run: Run, own_us: Float64) -> int:
         return -1
     is_there: Bool = entry == int(time_us.argmax())
     return int(np.where(is_there, own_us[: len(entry)], -1.0).argmax())
-
-
-def _lines_of(source_map: SourceMap, op: _Op, ran: set[_Op]) -> set[tuple[str, int, str]]:
-    """File, line and function of an op in each function of a dataset that may have been running."""
-    names, types = source_map.ops["op"].tolist(), source_map.ops["type"].tolist()
-    graphs, frames = source_map.ops["graph"].tolist(), source_map.ops["frame"].tolist()
-    is_data = {row for row, name in enumerate(source_map.functions["graph"]) if DATA_GRAPH.match(name)}
-    of_graph: dict[int, set[_Op]] = {}
-    for graph, name, kind in zip(graphs, names, types, strict=True):  # bounded by the sidecar's rows
-        if graph in is_data and kind not in _MAY_NOT_RUN:
-            of_graph.setdefault(graph, set()).add((name, kind))
-    running = _running({graph: ops for graph, ops in of_graph.items() if op in ops}, ran)
-    table = FrameTable.of_map(source_map)
-    user = frame_places(table).user_frame
-    rows = zip(graphs, names, types, frames, strict=True)
-    own = {int(user[at]) for graph, name, kind, at in rows if graph in running and (name, kind) == op and at >= 0}
-    return {(table.path[at], table.line[at], table.function[at]) for at in own if at >= 0}
-
-
-def _running(graphs: dict[int, set[_Op]], ran: set[_Op]) -> set[int]:
-    """Of functions that all have the op in question those that may have been running."""
-    share = {graph: len(ops & ran) / len(ops) for graph, ops in graphs.items()}
-    most = max(share.values(), default=0.0)
-    likely = {graph: graphs[graph] & ran for graph in graphs if share[graph] >= RAN * most}
-    return {graph for graph, ops in likely.items() if not any(ops < others for others in likely.values())}
 
 
 FIXED = 0.5

@@ -78,11 +78,7 @@ def straggler(run: Run) -> Iterator[Advice]:
             _selection(run, str(worst["host"]), found["host"].tolist()),
             host=str(worst["host"]),
             category=str(category),
-            excess_ms=float(worst["excess_ms"]),
-            n_steps=int(worst["n_steps"]),
-            n_aligned=int(worst["n_aligned"]),
             n_stragglers=len(hosts),
-            n_hosts=len(workers.hosts),
         )
 
 
@@ -116,7 +112,6 @@ def host_communication(run: Run) -> Iterator[Advice]:
         exchange,
         _COLLECTIVE_FIX if kind == "collective" else _SERVER_FIX,
         _step_of(run, int(typical["own_step"]), op_names=tuple(names[:5]) if kind == "collective" else ()),
-        n_hosts=n_hosts,
         largest_exchange=name,
     )
 

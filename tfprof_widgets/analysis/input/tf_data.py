@@ -114,7 +114,6 @@ _DATA_SERVICE = (
     "Fetching from the tf.data service is slow. Profile its workers (tf.profiler.experimental.client.trace); add "
     "workers when they are busy."
 )
-_REMOTE = "The remote source is slow. Profile the host it runs on (tf.profiler.experimental.client.trace)."
 _BATCH = (
     "batch takes its elements one after another. Cut large elements down before they are batched; of small ones "
     "make batches earlier, so that the steps before work on whole batches."
@@ -145,11 +144,6 @@ _BY_NAME = {
     "DataService": _DATA_SERVICE,
     **dict.fromkeys(("TensorSlice", "FromTensor", "Tensor", "Range"), _MEMORY),
     **dict.fromkeys(FILE_READERS, _FILES),
-    **dict.fromkeys(("LMDB", "Spanner", "TFColumn", "SleepwalkRemoteDataset", "StitchedTimelineDataset"), _FILES),
-    **dict.fromkeys(("DateKeyDataset", "CapacitorProto", "ExternalDataset", "PearModel"), _FILES),
-    "SyntheticDatasetOp": _FILES,
-    **dict.fromkeys(("GuzzlerDataGuzzlerRemoteDataset", "ReverbDataset", "DatasetSampleGame"), _REMOTE),
-    **dict.fromkeys(("Courier", "ReverbEpisodeDataset"), _REMOTE),
 }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.arrays import Float64, Int64
-from ..common import plural, size
+from ..common import percent, plural, size
 from ..table import table
 from .moments import Snapshots, StepSpans, texts
 
@@ -42,7 +42,7 @@ class MemoryGrowth:
     is_significant: bool
     """Whether it looks like a leak: a steady rise that matters."""
     sentence: str
-    """What grows, by how much, and what allocates it; empty where there is no sign of a leak."""
+    """What grows, by how much, and what allocates it, or that nothing does; empty where no session has two steps."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,13 @@ def _slopes(parts: list[tuple[Float64, Float64]]) -> _Slopes:
         rises.append((level[high] - level[low]) / (step[high] - step[low]))
         variance += n * (n - 1) * (2 * n + 5) / 18
     return _Slopes(np.concatenate(rises), variance)
+
+
+def describe_no_growth(steps: pd.DataFrame, peak_bytes: int) -> str:
+    end, said = steps["end_bytes"], plural(len(steps), "step")
+    if end.max() - end.min() <= MIN_SHARE_OF_PEAK * peak_bytes:
+        return f"Memory in use is the same after each of {said}, within {percent(MIN_SHARE_OF_PEAK)} of the peak."
+    return f"Memory in use varies over {said}, without steady growth."
 
 
 def describe_growth(bytes_per_step: float, n_steps: int, unfreed: pd.DataFrame, free_bytes: int) -> str:

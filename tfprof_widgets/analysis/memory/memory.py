@@ -20,8 +20,9 @@ from ..grouping import Grouping, group_events
 from ..names import parse_op_names
 from ..summaries import MOST, OTHER_OPS, OWNER, HostSums, no_events, travels, united, with_rest
 from ..table import table
-from .growth import UNFREED, MemoryGrowth, describe_growth, measure_growth, unfreed_table
+from .growth import UNFREED, MemoryGrowth, describe_growth, describe_no_growth, measure_growth, unfreed_table
 from .moments import (
+    BEFORE_CAPTURE,
     HELD_AT_PEAK,
     PEAK,
     STEPS,
@@ -83,21 +84,22 @@ TIMELINE = table(
         address           number  where the memory begins
         freed_at          int     of an allocation the row in which it is given back, else -1
     """,
-    browser="requested_bytes:f8 allocation_bytes:f8 stack_bytes:f8 heap_bytes:f8 free_bytes:f8 fragmentation_ratio:f8",
+    browser="requested_bytes:f8 allocation_bytes:f8 stack_bytes:f8 heap_bytes:f8",
     file="memory_timeline",
     file_has="allocator",
     read=lambda results: of_each_allocator(results.memory, "timeline") if results.has_events else pd.DataFrame(),
 )
 
 LIFETIMES = table("""
-    memory.lifetimes: an allocation, in the order in which they were made
-        op                text   that allocated it
-        step              int    row of the steps table, -1 between steps
+    memory.lifetimes: a block of memory; first those of before the capture that were given back in it, then by allocation
+        op                text    that allocated it, or `allocated before the capture`
+        step              int     row of the steps table, -1 between steps
         *tensor
-        allocation_bytes  int    that the allocator gave
-        allocated_at_ms   float  after the trace origin
-        freed_at_ms       float  after the trace origin; NaN where it was not given back
-        lifetime_ms       float  between the two
+        allocation_bytes  int     that the allocator gave
+        allocated_at_ms   float   after the trace origin; NaN where that was before the capture
+        freed_at_ms       float   after the trace origin; NaN where it was not given back
+        lifetime_ms       float   between the two
+        address           number  where it begins
 """)
 
 _CPU_REMEDY = (
@@ -176,7 +178,7 @@ def within_machine(snapshots: Snapshots, machine_bytes: int) -> Snapshots:
     return replace(snapshots, free_bytes=free, fragmentation_ratio=fragmentation)
 
 
-_STATE = ("stack_bytes", "heap_bytes", "free_bytes", "fragmentation_ratio")
+_STATE = ("stack_bytes", "heap_bytes", "free_bytes", "fragmentation_ratio", "largest_free_bytes")
 OF_DEVICE = "GPU_"
 """In the names of TensorFlow's allocators of GPUs."""
 
@@ -305,23 +307,28 @@ class MemoryProfile(MemoryTables):
 
     @LIFETIMES.given_by
     def lifetimes(self, allocator: str) -> pd.DataFrame:
-        """How long each allocation lived. An address that is handed out again counts as given back then.
+        """How long each block of memory lived, and where. An address that is handed out again counts as given back then.
 
         Returns:
-            Empty where nothing was allocated.
+            Empty where nothing was allocated or given back.
         """
         table, rows = self.snapshots, self.snapshots.rows_of(allocator)
-        at = np.flatnonzero(~table.is_free[rows]) + rows.start
-        freed_at = table.freed_at[at]
-        freed_ms = np.where(freed_at >= 0, table.time_ps[freed_at] / PS_PER_MS, np.nan)
-        lifetime_ps = np.where(freed_at >= 0, table.time_ps[freed_at] - table.time_ps[at], np.nan)
+        before = table.is_free & ~table.has_owner
+        at = np.concatenate([np.flatnonzero(one[rows]) + rows.start for one in (before, ~table.is_free)])
+        is_before = before[at]
+        freed_at = np.where(is_before, at, table.freed_at[at])
+        made_ps = np.where(is_before, np.nan, table.time_ps[at])
+        freed_ps = np.where(freed_at >= 0, table.time_ps[freed_at], np.nan)
+        tensors = self._tensors(at, np.where(is_before, -1, self._steps_of(rows)[at - rows.start]))
         return pd.DataFrame(
             {
-                **self._tensors(at, self._steps_of(rows)[at - rows.start]),
+                **tensors,
+                "op": np.where(is_before, BEFORE_CAPTURE, tensors["op"]),
                 "allocation_bytes": table.allocation_bytes[at],
-                "allocated_at_ms": table.time_ps[at] / PS_PER_MS,
-                "freed_at_ms": freed_ms,
-                "lifetime_ms": lifetime_ps / PS_PER_MS,
+                "allocated_at_ms": made_ps / PS_PER_MS,
+                "freed_at_ms": freed_ps / PS_PER_MS,
+                "lifetime_ms": (freed_ps - made_ps) / PS_PER_MS,
+                "address": table.address[at],
             }
         )
 
@@ -350,8 +357,9 @@ class MemoryProfile(MemoryTables):
         session = spans[steps["step"]].to_numpy(np.int64)
         order = spans.groupby(spans).cumcount()[steps["step"]].to_numpy()
         steps = steps.assign(step=order)  # rows of the steps table count those of other hosts, too
-        slope, is_significant = measure_growth(steps, session, int(self.snapshots.in_use_bytes[rows].max()))
-        sentence = ""
+        peak_bytes = int(self.snapshots.in_use_bytes[rows].max())
+        slope, is_significant = measure_growth(steps, session, peak_bytes)
+        sentence = "" if np.isnan(slope) else describe_no_growth(steps, peak_bytes)
         if is_significant:
             free_bytes = int(self.snapshots.free_bytes[rows.stop - 1])
             sentence = describe_growth(slope, len(steps), self.unfreed(allocator), free_bytes)
@@ -454,6 +462,7 @@ def _summary(table: Snapshots) -> pd.DataFrame:
                 "heap_bytes": heap,
                 "free_bytes": free,
                 "fragmentation_ratio": float(table.fragmentation_ratio[peak.row]),
+                "largest_free_bytes": float(table.largest_free_bytes[peak.row]),
             }
         )
     return typed_table(rows, SUMMARY.types)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -117,11 +119,110 @@ class Snapshots:
         """Stack and heap together."""
         return self.stack_bytes + self.heap_bytes
 
+    @property
+    def capacity_bytes(self) -> Int64:
+        """In use and free together."""
+        return self.in_use_bytes + self.free_bytes
+
+    @cached_property
+    def _allocated_at(self) -> Int64:
+        """For each deallocation the row of the latest allocation of its address, -1 where that was not seen."""
+        made = np.full(len(self.event), -1, np.int64)
+        allocations = np.flatnonzero(self.freed_at >= 0)
+        made[self.freed_at[allocations]] = allocations
+        return np.where(self.is_free, made, -1)
+
+    @property
+    def has_owner(self) -> Bool:
+        """Of deallocations whether the allocation was seen."""
+        return self._allocated_at >= 0
+
+    @cached_property
+    def as_allocated(self) -> Bool:
+        """Deallocations that are told in all as their allocations."""
+        made = self._allocated_at
+        columns = [getattr(self, name) for name in _GROUP]
+        same: Bool = np.all([column == column[made] for column in columns], axis=0)
+        return (made >= 0) & same
+
+    @cached_property
+    def taken_bytes(self) -> Float64:
+        """What the allocator has taken from its device, of which the fragmentation is told; NaN where it cannot be found."""
+        taken = np.full(len(self.event), np.nan)
+        for low, high in pairwise(self.allocator_offsets.tolist()):  # one turn per allocator
+            rows, most = slice(low, high), self.capacity_bytes[low:high]
+            found = find_taken(self.heap_bytes[rows], self.fragmentation_ratio[rows])
+            taken[rows] = np.where(np.abs(found - most) <= TAKEN_GRAIN, most, found)
+        return np.where((taken >= self.in_use_bytes) & (taken <= self.capacity_bytes), taken, np.nan)
+
+    @cached_property
+    def largest_free_bytes(self) -> Float64:
+        """At most so much of the free bytes lies in one piece: of what the allocator has taken, else of all."""
+        taken = np.where(np.isnan(self.taken_bytes), self.capacity_bytes, self.taken_bytes)
+        return (taken - self.in_use_bytes) * (1 - self.fragmentation_ratio)
+
+    @property
+    def steady_piece_bytes(self) -> Float64:
+        """The same, unchanged for as long as the digits of the fragmentation allow, in whole grains."""
+        piece, slack = self.largest_free_bytes, 2 * self.free_bytes * told_slack(self.fragmentation_ratio)
+        return np.rint(steadied(piece, slack + GRAIN_BYTES) / GRAIN_BYTES) * GRAIN_BYTES
+
     def rows_of(self, allocator: str) -> slice:
         k = bisect_left(self.allocators, allocator)
         if k == len(self.allocators) or self.allocators[k] != allocator:
             raise no_allocator(allocator, self.allocators)
         return slice(int(self.allocator_offsets[k]), int(self.allocator_offsets[k + 1]))
+
+
+GRAIN_BYTES = 256
+"""TensorFlow's allocators give whole numbers of these."""
+TAKEN_GRAIN = 2 * 2**20
+"""GPUs give memory in whole numbers of these."""
+_FEWEST_VOTES = 4
+_DIGITS = 6
+"""That the fragmentation is told in."""
+_LOOK = 256
+"""Rows that are looked at together."""
+
+
+def told_slack(fragmentation: Float64) -> Float64:
+    """By how much the last digit may be off."""
+    return np.asarray(10.0 ** (np.floor(np.log10(np.clip(np.abs(fragmentation), 1e-12, 1e12))) - _DIGITS + 1) / 2)
+
+
+def find_taken(heap: Int64, fragmentation: Float64) -> float:
+    """What an allocator has taken from its device; NaN where its events do not tell.
+
+    As long as its largest free piece, (1 - fragmentation) (taken - heap), stays the same, two events that tell different
+    fragmentations tell what is taken: of all pairs in a row most must say the same.
+    """
+    part, slack = 1 - fragmentation, told_slack(fragmentation)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        change = np.diff(part)
+        taken = np.diff(part * heap) / change
+        error = np.abs(taken - heap[1:]) * (slack[1:] + slack[:-1]) / np.abs(change)
+        votes = np.rint(taken[error < TAKEN_GRAIN / 4] / TAKEN_GRAIN)
+    found, count = np.unique(votes, return_counts=True)
+    if count.max(initial=0) < max(_FEWEST_VOTES, len(votes) / 2):
+        return float("nan")
+    return float(found[count.argmax()]) * TAKEN_GRAIN
+
+
+def steadied(values: Float64, slack: Float64) -> Float64:
+    """Each value as the one before it, for as long as that is within its slack; 0 for what is no number."""
+    values = np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
+    steady, at = values.copy(), 0
+    while at < len(values):  # one turn per change
+        end = at + 1
+        while end < len(values):
+            near = np.abs(values[end : end + _LOOK] - steady[at]) <= slack[end : end + _LOOK]
+            same = len(near) if near.all() else int(near.argmin())
+            steady[end : end + same] = steady[at]
+            end += same
+            if same < len(near):
+                break
+        at = end
+    return steady
 
 
 def no_allocator(name: str, allocators: tuple[str, ...]) -> KeyError:

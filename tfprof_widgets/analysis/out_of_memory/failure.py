@@ -291,7 +291,8 @@ class MemoryFailure:
     """In use and free together."""
     largest_free_bytes: float = math.nan
     """At most so much lay in one piece: the free bytes times (1 - fragmentation). Memory that the allocator has not taken from
-    the device yet counts as free, so the largest block may be smaller. NaN where that is more than the request, which failed."""
+    the device counts as free where the capture does not tell how much that is. NaN where that is more than the request,
+    which failed."""
     fragmentation_ratio: float = math.nan
     """How scattered the free memory was: 1 - largest free block / free bytes, as the allocator reports it."""
     by_op: pd.DataFrame
@@ -401,7 +402,7 @@ def _explained(facts: Facts, failure: Failure, request: FailedRequest, moment: M
     holders = holders_at(facts, moment.allocator, row)
     free, in_use = float(table.free_bytes[row]), float(table.in_use_bytes[row])
     fragmentation = float(table.fragmentation_ratio[row])
-    largest = free * (1 - fragmentation)
+    largest = float(table.largest_free_bytes[row])
     layer, kind, line, code = _origin(facts, moment.op)
     # The process asked the machine, which knows no such limit, or what the machine has is not known.
     no_limit = _is_host(failure) or not _has_limit(table, moment.allocator)
@@ -528,8 +529,8 @@ def _before(facts: Facts, failure: Failure, request: FailedRequest) -> str:
     if since_s <= 0 or not allocator or not _has_limit(table, allocator):
         return ""
     last = table.rows_of(allocator).stop - 1
-    free, fragmentation = float(table.free_bytes[last]), float(table.fragmentation_ratio[last])
-    piece = "" if math.isnan(fragmentation) else f", at most {size(free * (1 - fragmentation))} in one piece"
+    free, largest = float(table.free_bytes[last]), float(table.largest_free_bytes[last])
+    piece = "" if math.isnan(largest) else f", at most {size(largest)} in one piece"
     return (
         f"When the capture ended, {number(since_s)} s before, {size(free)} of "
         f"{size(free + float(table.in_use_bytes[last]))} were free{piece}."

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
-import shutil
 import sys
 import time
 from collections import Counter
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from ...trace import scratch
-from ..machine import keras_backend
+from ..machine import MachineReader, keras_backend
 from ..record import BFC_VARIABLE, DEFAULT_MAX_BYTES
 from ..session import active_capture
 from .facts import (
@@ -118,95 +118,34 @@ _SHORT_OF_ROOM = 2
 _MIB = 1 << 20
 
 
-@dataclass(frozen=True)
-class DiskFacts:
-    """Where captures without a `logdir` put their files."""
-
-    folder: str
-    free_bytes: int | None = None
-    """None where unknown, or without a folder."""
-    is_memory: bool = False
-    is_writable: bool = True
-    error: str = ""
-
-
-@dataclass(frozen=True)
-class SamplingFacts:
-    """What can be read of the machine while a capture runs."""
-
-    readable: tuple[str, ...] = ()
-    unreadable: tuple[tuple[str, str], ...] = ()
-    """Each with the reason."""
-    has_psutil: bool = True
-    read_ms: float = 0.0
-
-
-def gather_disk_facts() -> DiskFacts:
-    """Find the folder as a capture would; write nothing there."""
+def disk_check() -> Check:
+    """Check the room where captures without a `logdir` put their files; nothing is written there."""
+    name, elsewhere = "disk", 'with tfprof.profile(logdir="/path/with/room"): ...'
     try:
         folder = scratch.room_for(DEFAULT_MAX_BYTES)
     except OSError as error:  # none of the temporary folders can be written
-        return DiskFacts(os.environ.get("TMPDIR", "/tmp"), is_writable=False, error=str(error))
-    try:
-        free: int | None = shutil.disk_usage(folder).free
-    except OSError:
-        free = None
-    return DiskFacts(str(folder), free, scratch.is_memory(folder), os.access(folder, os.W_OK | os.X_OK))
-
-
-def gather_sampling_facts() -> SamplingFacts:
-    """Read each counter once; a sampler that runs meanwhile is not disturbed."""
-    try:
-        import psutil
-    except ImportError:
-        return SamplingFacts(has_psutil=False)
-    process = psutil.Process()
-    # Not `cpu_percent()`: it measures from its last call, which may be a sampler's.
-    counters: dict[str, Callable[[], object]] = {
-        "CPU": psutil.cpu_times,
-        "process": process.cpu_times,
-        "memory": process.memory_info,
-        "disk": psutil.disk_io_counters,
-        "network": psutil.net_io_counters,
-    }
-    unreadable = {}
-    start_s = time.perf_counter()
-    for name, read in counters.items():
-        try:
-            if read() is None:
-                unreadable[name] = "this system has no counters"
-        except Exception as error:  # restricted systems fail in many ways; each means that it is not readable
-            unreadable[name] = f"{type(error).__name__}: {error}"
-    read_ms = 1e3 * (time.perf_counter() - start_s)
-    readable = tuple(name for name in counters if name not in unreadable)
-    return SamplingFacts(readable, tuple(unreadable.items()), read_ms=read_ms)
-
-
-def disk_check(facts: DiskFacts) -> Check:
-    name, kind = "disk", "in memory" if facts.is_memory else "on disk"
-    elsewhere = 'with tfprof.profile(logdir="/path/with/room"): ...'
-    if facts.error or not facts.is_writable:
-        return warning(name, f"{facts.folder} cannot be written {facts.error}".strip(), elsewhere)
-    if facts.free_bytes is None:
-        return unknown(name, f"{facts.folder} ({kind}) does not tell its free space", elsewhere)
-    free = bytes_text(facts.free_bytes)
-    if facts.free_bytes < _SHORT_OF_ROOM * DEFAULT_MAX_BYTES:
-        found = f"{facts.folder} ({kind}) has {free} free; a capture may write {bytes_text(DEFAULT_MAX_BYTES)}"
+        return warning(name, f"no folder for temporary files can be written: {error}", elsewhere)
+    kind, free = "in memory" if scratch.is_memory(folder) else "on disk", scratch.free_bytes(folder)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return warning(name, f"{folder} cannot be written", elsewhere)
+    if not free:
+        return unknown(name, f"{folder} ({kind}) does not tell its free space", elsewhere)
+    if free < _SHORT_OF_ROOM * DEFAULT_MAX_BYTES:
+        found = f"{folder} ({kind}) has {bytes_text(free)} free; a capture may write {bytes_text(DEFAULT_MAX_BYTES)}"
         return warning(name, found, elsewhere)
-    return ok(name, f"captures go to {facts.folder} ({kind}), {free} free")
+    return ok(name, f"captures go to {folder} ({kind}), {bytes_text(free)} free")
 
 
-def machine_sampling_check(facts: SamplingFacts) -> Check:
-    """Check that CPU, memory, disk and network can be sampled."""
-    name = "cpu_sampling"
-    if not facts.has_psutil:
-        return warning(name, "psutil is not installed, so captures will have no samples", "pip install psutil")
-    if not {"CPU", "process", "memory"} <= set(facts.readable):
-        reasons = "; ".join(f"{what}: {reason}" for what, reason in facts.unreadable)
+def sampling_check() -> Check:
+    """Check that the machine can be sampled, by reading it once as captures do."""
+    name, begin_s = "cpu_sampling", time.perf_counter()
+    try:
+        with contextlib.closing(MachineReader()) as reader:
+            n_counters = len(reader.read())
+    except Exception as error:  # restricted systems fail in many ways; each means that it is not readable
         remedy = "with tfprof.profile(system=False): ...  # captures all else"
-        return warning(name, f"captures will have no samples ({reasons})", remedy)
-    without = "".join(f"; no {what}: {reason}" for what, reason in facts.unreadable)
-    return ok(name, f"{', '.join(facts.readable)} in {facts.read_ms:.1f} ms{without}")
+        return warning(name, f"captures will have no samples ({type(error).__name__}: {error})", remedy)
+    return ok(name, f"{n_counters} counters in {1e3 * (time.perf_counter() - begin_s):.1f} ms")
 
 
 def bytes_text(n: int) -> str:
@@ -623,6 +562,6 @@ _GROUPS: dict[str, Callable[[], Iterable[Check]]] = {
     "keras_backend": lambda: (backend_check(keras_backend()),),
     "gpu": lambda: gpu_checks(gather_gpu_facts()),
     "profiler_session": lambda: _each(gather_session_facts(), profiler_check, cpu_memory_check),
-    "machine": lambda: (disk_check(gather_disk_facts()), machine_sampling_check(gather_sampling_facts())),
+    "machine": lambda: (disk_check(), sampling_check()),
     "front_end": lambda: front_end_checks(gather_front_end_facts()),
 }

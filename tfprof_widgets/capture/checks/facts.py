@@ -294,21 +294,6 @@ _MODULES = {"protobuf": "google.protobuf"}
 """Import names of packages where they differ."""
 
 
-@dataclass(frozen=True)
-class PackageFacts:
-    name: str
-    installed: str = ""
-    """Its version on disk; "" where it is not installed."""
-    running: str = ""
-    """Its version in this process; "" where it is not imported."""
-
-
-def package_facts(name: str) -> PackageFacts:
-    """Look a package up without importing it."""
-    running = getattr(sys.modules.get(_MODULES.get(name, name)), "__version__", None)
-    return PackageFacts(name, installed_version(name), running if isinstance(running, str) else "")
-
-
 def installed_version(name: str) -> str:
     """Return the version of a package on disk; empty where it is not installed."""
     found = _distribution(name)
@@ -322,12 +307,6 @@ def _distribution(name: str) -> importlib.metadata.Distribution | None:
         except importlib.metadata.PackageNotFoundError:
             continue
     return None
-
-
-def needed_python() -> str:
-    """The lowest version of Python that works, as the package's metadata says; empty where it is not installed."""
-    found = _distribution("tfprof_widgets")
-    return _lowest(SpecifierSet(found.metadata["Requires-Python"])) if found else ""
 
 
 def needed_packages() -> dict[str, str]:
@@ -359,9 +338,12 @@ def _lowest(allowed: SpecifierSet) -> str:
 
 def version_checks() -> Iterator[Check]:
     """Check Python and each package that is needed."""
-    yield python_check(PackageFacts("python", running=platform.python_version()), needed_python())
+    own = _distribution("tfprof_widgets")
+    python = _lowest(SpecifierSet(own.metadata["Requires-Python"])) if own else ""
+    yield package_check("python", python, running=platform.python_version())
     for name, at_least in needed_packages().items():
-        yield package_check(package_facts(name), at_least)
+        running = getattr(sys.modules.get(_MODULES.get(name, name)), "__version__", "")
+        yield package_check(name, at_least, installed_version(name), running if isinstance(running, str) else "")
 
 
 def backend_check(backend: str) -> Check:
@@ -373,42 +355,30 @@ def backend_check(backend: str) -> Check:
     return warning(name, found, _RECORDED_BY.get(backend, 'os.environ["KERAS_BACKEND"] = "tensorflow"'))
 
 
-def python_check(facts: PackageFacts, at_least: str) -> Check:
-    if is_older(facts.running, at_least):
-        return warning("python", f"{facts.running}; {at_least} or later is needed", "conda create -n tf python=3.12")
-    return ok("python", facts.running)
-
-
-def package_check(facts: PackageFacts, at_least: str) -> Check:
-    wanted = f'pip install -U "{facts.name.replace("_", "-")}{">=" * bool(at_least)}{at_least}"'
-    version = facts.running or facts.installed
+def package_check(name: str, at_least: str, installed: str = "", running: str = "") -> Check:
+    """Check the version of a package on disk and in this process; each is "" where there is none."""
+    wanted = f'pip install -U "{name.replace("_", "-")}{">=" * bool(at_least)}{at_least}"'
+    version = running or installed
     if not version:
-        if facts.name == "tfprof_widgets":  # a checkout on the path works as well as an installed one
+        if name == "tfprof_widgets":  # a checkout on the path works as well as an installed one
             found = "not installed: it runs from its folder, and which versions it needs is not looked at"
-            return unknown(facts.name, found, "pip install .  # in that folder")
-        why = (
-            "a capture needs it; opening saved profiles works without"
-            if facts.name in ("tensorflow", "keras")
-            else "needed"
-        )
-        return warning(facts.name, f"not installed; {why}", wanted)
-    if facts.running and facts.installed and facts.running != facts.installed:
-        found = f"{facts.running} runs, but {facts.installed} is installed by now"
-        return warning(facts.name, found, "restart the kernel, then run your cells again")
-    if is_older(version, at_least):
-        return warning(facts.name, f"{version}; {at_least} or later is needed", wanted)
-    return ok(facts.name, version)
+            return unknown(name, found, "pip install .  # in that folder")
+        is_of_captures = name in ("tensorflow", "keras")
+        why = "a capture needs it; opening saved profiles works without" if is_of_captures else "needed"
+        return warning(name, f"not installed; {why}", wanted)
+    if running and installed and running != installed:
+        found = f"{running} runs, but {installed} is installed by now"
+        return warning(name, found, "restart the kernel, then run your cells again")
+    if at_least and _numbers(version) < _numbers(at_least):
+        remedy = "conda create -n tf python=3.12" if name == "python" else wanted
+        return warning(name, f"{version}; {at_least} or later is needed", remedy)
+    return ok(name, version)
 
 
-def is_older(version: str, at_least: str) -> bool:
-    """Whether a version is known to come before another; only the numbers before any letter count."""
-    return bool(version and at_least) and _numbers(version) < _numbers(at_least)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    match = re.match(r"\d+(?:\.\d+)*", version)
-    numbers = [int(part) for part in match.group().split(".")] if match else []
-    return tuple([*numbers, 0, 0, 0][:3])
+def _numbers(version: str) -> list[int]:
+    """The first three numbers of a version before any letter."""
+    numbers = re.match(r"[\d.]*", version).group()  # type: ignore[union-attr]  # it matches nothing, too
+    return [*(int(part) for part in numbers.split(".") if part), 0, 0, 0][:3]
 
 
 DRIVER = Path("/proc/driver/nvidia")

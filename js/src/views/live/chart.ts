@@ -111,9 +111,8 @@ class Painter {
       if (kind === "window") {
         this.#fill(palette.act, 0.2, x, body.top, Math.max(1, axis.x((to ?? at) + 1) - x), body.height);
         this.#upright(palette.act, x, events.top - 3);
-      } else if (kind === "validation" || kind === "checkpoint") {
-        const color = palette.categories[CATEGORIES.indexOf(kind === "checkpoint" ? kind : "output")];
-        this.#fill(color, 1, x - 3, events.top + (kind === "checkpoint" ? 8 : 1), 6, 6);
+      } else if (kind === "validation") {
+        this.#fill(palette.categories[CATEGORIES.indexOf("output")], 1, x - 3, events.top + 1, 6, 6);
       }
     }
     if (cursor !== null) this.#upright(palette.ink, axis.x(cursor + 0.5), body.top);

@@ -127,14 +127,13 @@ function setText(element: HTMLElement, text: string): void {
 }
 
 function figures(head: LiveHead): HTMLElement[] {
-  const of = known(head.epochs) ? ` of ${formatCount(head.epochs)}` : "";
   const all: Figure[] = [
     [head.step_ms, formatMs, `a step, median of the last 20${head.batches ? `; ${head.batches}` : ""}`],
     [head.steps_per_s, formatNumber, "steps a second"],
     [head.wait_ratio, formatPercent, "waits for data"],
     [head.outside_ratio, formatPercent, "outside computing"],
     [head.loss, formatAny, "loss"],
-    [head.epoch, (epoch) => formatCount(epoch) + of, "epoch"],
+    [head.epoch, formatCount, "epoch"],
     [head.n_steps, formatCount, head.n_steps === 1 ? "step" : "steps"],
     [head.elapsed_s, clockText, "since the start"],
   ];
@@ -164,7 +163,6 @@ function legend({ head, run }: LiveState): HTMLElement[] {
     [has("outside_ms"), "c-other", `outside computing${share(head.outside_ratio)}`],
     [hasMark("anomaly"), "odd", "anomaly"],
     [hasMark("validation"), "c-output", "validation"],
-    [hasMark("checkpoint"), "c-checkpoint", "checkpoint"],
   ];
   const shown = all.filter(([isShown]) => isShown);
   return shown.map(([, look, words]) =>
@@ -357,8 +355,9 @@ class Live {
     drawCards(this.#cards, head, this.#toggle, this.view.signal);
     this.#showWindows();
     if (!isEmpty) this.#chart.show(this.#state, this.#windows.opened);
-    const file = head.file && `steps are kept in ${head.file}`;
-    this.#foot.textContent = [head.n_kept_text, file].filter(Boolean).join(" · ");
+    // JupyterLab asks a kernel for its widgets by the channel of the cells, which waits for the one that runs.
+    const again = head.can_ask ? "; a page that is reloaded shows this again when the cell has ended" : "";
+    this.#foot.textContent = head.file && `steps are kept in ${head.file}${again}`;
   }
 
   /** Say why there is no step, anew only when that is another reason: a reader of the screen hears it each time. */

@@ -19,7 +19,7 @@ import type { Tip } from "../../ui/plot";
 export type Known = number | null;
 
 export interface Mark {
-  readonly kind: "epoch" | "validation" | "checkpoint" | "window" | "anomaly";
+  readonly kind: "epoch" | "validation" | "window" | "anomaly";
   /** Ordinals of steps; null where it is a moment, or goes on. */
   readonly at: number;
   readonly to: Known;
@@ -45,18 +45,10 @@ export interface ProfileWindow {
 }
 
 export interface LiveHead
-  extends Readonly<Record<"title" | "n_kept_text" | "file" | "budget", string>>,
+  extends Readonly<Record<"title" | "file" | "budget", string>>,
     Readonly<
       Record<
-        | "step_ms"
-        | "steps_per_s"
-        | "wait_ratio"
-        | "outside_ratio"
-        | "loss"
-        | "epoch"
-        | "epochs"
-        | "elapsed_s"
-        | "now_ns",
+        "step_ms" | "steps_per_s" | "wait_ratio" | "outside_ratio" | "loss" | "epoch" | "elapsed_s" | "now_ns",
         Known
       >
     > {

@@ -1,25 +1,25 @@
-/** The Bokeh chart of memory: stacked bytes, fragmentation, the peak, steps, hover and clicks. */
+/** The Bokeh chart of memory: stacked bytes, the peak, steps, hover and clicks; and the window of time that the map below it shares. */
 
-import { columns, type RangePs } from "../../data/columns";
+import { clamp, columns, type RangePs, type Span } from "../../data/columns";
 import type { TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import {
   bytesInUse,
   byteUnit,
   envelope,
+  freeBytes,
   heldBy,
   isFreeInformative,
-  isInSmallPieces,
-  largestPiece,
   type MemoryEvents,
   type MemoryStep,
   rowAt,
   stepCurves,
+  untakenBytes,
 } from "../../model/memory";
 import { isSparse, stepLabel, stepWords, uncapturedSpans } from "../../model/range";
 import { niceTicks } from "../../model/steps";
 import { formatBytes, formatCount, formatInstant, formatNumber } from "../../model/text";
-import { h, inFrame, onKeys, svg, unspoken, watchSize } from "../../ui/dom";
+import { h, inFrame, onKeys, paced, svg, unspoken, watchSize } from "../../ui/dom";
 import {
   bokehColors,
   type Chart,
@@ -35,16 +35,36 @@ import {
 import type { TraceView } from "../../ui/view";
 
 const MS = 1e9;
+/** Left of the plot until Bokeh has laid it out. */
+const FRAME_PX = 34;
+
+/** What chart, map and tables are about. */
+export interface MemoryScene {
+  readonly events: MemoryEvents;
+  readonly allocator: string;
+  readonly range: RangePs;
+  readonly peak: number;
+  readonly moment: number | null;
+  readonly steps: readonly MemoryStep[];
+  /** Of the events: whose state map and table of holders show, and in words when that is. */
+  readonly row: number;
+  readonly when: string;
+}
 
 const inUse = (events: MemoryEvents, row: number) => formatBytes(bytesInUse(events, row));
 
-/** " · largest free piece 36.0 of 72.0 GiB free"; "" where the allocator tells nothing of it. */
-function pieceWords(events: MemoryEvents, row: number): string {
-  const piece = largestPiece(events, row);
-  if (Number.isNaN(piece) || events.free[row] <= 0) return "";
-  const [size, unit] = byteUnit(events.free[row]);
-  const [part, all] = [piece, events.free[row]].map((bytes) => formatNumber(bytes / size));
-  return ` · largest free piece ${part} of ${all} ${unit} free`;
+/**
+ * "largest free piece 3.52 of 3.54 GiB free; 68.4 GiB more are not taken from the device"; "" where the allocator tells nothing.
+ * @param where behind the piece, where it lies
+ */
+export function pieceWords(events: MemoryEvents, row: number, where = ""): string {
+  const untaken = untakenBytes(events, row);
+  const [piece, free] = [events.piece[row], freeBytes(events, row) - untaken];
+  if (!(piece >= 0 && free > 0)) return "";
+  const [size, unit] = byteUnit(free);
+  const [part, all] = [piece, free].map((bytes) => formatNumber(bytes / size));
+  const more = untaken > 0 ? `; ${formatBytes(untaken)} more are not taken from the device` : "";
+  return `largest free piece ${part} of ${all} ${unit} free${where}${more}`;
 }
 
 export function opName({ names, sections, hlo_ops }: TraceMeta, id: number): string {
@@ -52,7 +72,7 @@ export function opName({ names, sections, hlo_ops }: TraceMeta, id: number): str
   return names[id] || (hasXla ? "allocated by XLA (op unknown)" : "op not recorded");
 }
 
-function inStep(meta: TraceMeta, events: MemoryEvents, row: number): string {
+export function inStep(meta: TraceMeta, events: MemoryEvents, row: number): string {
   const step = events.step[row];
   return step >= 0 ? `, ${stepWords(meta.step_names, step)}` : "";
 }
@@ -88,14 +108,13 @@ function eventTip(meta: TraceMeta, events: MemoryEvents, row: number): Tip {
   const when = `at ${formatInstant(events.time[row], 1e6)}${inStep(meta, events, row)}`;
   const lines = [
     kind.join(" · "),
-    `in use ${inUse(events, row)}${pieceWords(events, row)}`,
+    [`in use ${inUse(events, row)}`, pieceWords(events, row)].filter(Boolean).join(" · "),
     `${when} · requested ${formatBytes(events.requested[row])}`,
   ];
   const title = `${verb} ${formatBytes(events.allocated[row])} · ${opName(meta, events.op[row])}`;
   return { title, lines: lines.filter(Boolean) };
 }
 
-const FRAGMENTATION_TICKS = 3;
 const STEP_LABEL_PX = 58;
 const TIME_LABEL_PX = 110;
 /** Steps narrower than this have no ticks at their borders. */
@@ -105,22 +124,12 @@ const TOUCH_PS = 2000;
 /** Room above the highest level for the words about the peak. */
 const HEADROOM = 1.3;
 
-/** The left axis up to `most` bytes, and the right one for the fragmentation of all events, where that is drawn. */
-function paintLevels(chart: Chart, events: MemoryEvents, most: number, hasFragmentation: boolean): void {
+function paintLevels(chart: Chart, most: number): void {
   const [size, unit] = byteUnit(most);
   const levels = niceTicks(most / size, 4).map((level) => level * size);
   const last = levels[levels.length - 1];
   chart.get("y").setv({ start: 0, end: most * HEADROOM });
   setTicks(chart, "y_axis", levels, (level) => `${formatTick(level / size)}${level === last ? ` ${unit}` : ""}`);
-  chart.get("fragmentation_axis").setv({ visible: hasFragmentation });
-  if (!hasFragmentation) return;
-  let worst = 0;
-  for (let i = events.begin; i < events.end; i++) worst = Math.max(worst, events.fragmentation[i]);
-  // Twice the worst value, so that the line keeps to the lower half and leaves the peak in sight.
-  const top = Math.max(0.05, worst * 2);
-  const ticks = niceTicks(Math.min(1, top), FRAGMENTATION_TICKS);
-  chart.get("fragmentation").setv({ start: 0, end: top * HEADROOM });
-  setTicks(chart, "fragmentation_axis", ticks, (ratio) => `${formatTick(ratio * 100)} %`);
 }
 
 type TimeWindow = Readonly<Record<"t0" | "t1" | "width", number>>;
@@ -153,23 +162,20 @@ function paintTime(chart: Chart, { t0, t1, width }: TimeWindow, steps: Table, st
   setTicks(chart, "x_axis", [...labels.keys()], (tick) => labels.get(tick) ?? "");
 }
 
-function paintColors(chart: Chart, root: HTMLElement, isFreeDrawn: boolean, hasFragmentation: boolean): void {
-  const names = ["ink", "ink-2", "bg", "rule", "rule-2", "act", "m-stack", "m-heap", "m-free", "m-frag"];
+function paintColors(chart: Chart, root: HTMLElement, isFreeDrawn: boolean): void {
+  const names = ["ink", "ink-2", "rule", "rule-2", "act", "m-stack", "m-heap", "m-free"];
   const color = bokehColors(root, names);
   for (const layer of ["stack", "heap", "free"]) {
     chart.get(`area_${layer}`).setv({ fill_color: { value: color[`m-${layer}`] }, fill_alpha: { value: 1 } });
   }
   chart.get("level").setv({ line_color: { value: color["m-heap"] } });
   chart.get("held").setv({ fill_color: { value: color.ink }, fill_alpha: { value: 0.45 } });
-  const alpha = { line_alpha: { value: hasFragmentation ? 1 : 0 } };
-  chart.get("fragmentation_halo").setv({ line_color: { value: color.bg }, ...alpha });
-  chart.get("fragmentation_line").setv({ line_color: { value: color["m-frag"] }, ...alpha });
   chart.get("peak_mark").setv({ fill_color: { value: color.ink } });
   chart.get("moment").setv({ line_color: color.act });
   chart.get("range").setv({ fill_color: color.act, fill_alpha: 0.14, line_color: color.act });
   chart.get("grid").setv({ grid_line_color: color.rule, grid_line_alpha: isFreeDrawn ? 0 : 1 });
   const font = getComputedStyle(root).fontFamily;
-  colorAxes(chart, ["x_axis", "y_axis", "fragmentation_axis"], color["ink-2"], font);
+  colorAxes(chart, ["x_axis", "y_axis"], color["ink-2"], font);
   chart.get("x_axis").setv({ minor_tick_line_color: color["rule-2"] });
 }
 
@@ -183,32 +189,33 @@ function formatTick(value: number): string {
 const MIN_PEAK_PX = 5;
 const GAP_TEXT_PX = 90;
 
-interface Shown {
-  readonly events: MemoryEvents;
-  readonly range: RangePs;
-  readonly peak: number;
-  readonly moment: number | null;
-  readonly steps: readonly MemoryStep[];
-}
-
 export class MemoryChart {
   readonly element = h("div.tfp-plot", { tabindex: 0, role: "img" });
   /** What is drawn beyond what the figures beside the chart explain. */
   readonly legend = h("span.tfp-mem-keys.opt");
   readonly drawn = h("p.q.tfp-mem-drawn");
   isFreeDrawn = false;
-  isFragmentationDrawn = false;
+  /** Called when the window of time has changed, and where it is drawn. */
+  onWindow: () => void = () => undefined;
   readonly #peaksKey = h("span.tfp-key", { hidden: true }, h("i.peaks"), "peak of each step");
   readonly #labels = unspoken("div.tfp-labels");
   readonly #draw: () => void;
+  readonly #drawLater: () => void;
   #chart: Chart | null = null;
-  #shown: Shown | null = null;
+  #shown: MemoryScene | null = null;
+  #zoom: Span | null = null;
 
   constructor(
     readonly view: TraceView,
     readonly onMoment: (timePs: number | null) => void,
   ) {
     this.#draw = inFrame(() => this.#render(), view.signal);
+    // The map follows a zoom with every frame, Bokeh when it rests.
+    this.#drawLater = paced(
+      () => this.#render(),
+      view.signal,
+      () => true,
+    );
   }
 
   async build(): Promise<void> {
@@ -222,27 +229,47 @@ export class MemoryChart {
       onHover: (x) => this.#hover(x, tip),
       onLeave: () => tip.hide(),
       onClick: (x) => this.#click(x),
-      onDrag: (x0, x1) => this.#band(x0, x1),
-      onDragEnd: (x0, x1) => this.#choose(x0, x1),
+      onDrag: (x0, x1) => this.band(x0, x1),
+      onDragEnd: (x0, x1) => this.choose(x0, x1),
     });
-    onKeys(this.element, view.signal, ({ key }) => this.#key(key));
+    onKeys(this.element, view.signal, ({ key }) => this.walk(key));
   }
 
-  show(shown: Shown): void {
-    if (this.#shown?.events !== shown.events) this.isFragmentationDrawn = isInSmallPieces(shown.events);
+  show(shown: MemoryScene): void {
     this.#shown = shown;
     this.isFreeDrawn = isFreeInformative(shown.events, shown.peak);
     this.#showLegend();
     this.#draw();
   }
 
-  /** The range; else the whole capture, or where that is next to all gaps, the session of the peak. */
+  /** Where the plot lies, and from when to when it is. */
+  get place(): Span & Readonly<Record<"left" | "right", number>> {
+    const { left, right } = this.#chart?.frame() ?? { left: FRAME_PX, right: this.element.clientWidth };
+    const [t0, t1] = this.#window();
+    return { left, right, t0, t1: Math.max(t1, t0 + 1) };
+  }
+
+  /** Shows a part of the window; null is all of it. */
+  zoom(to: Span | null): void {
+    this.#zoom = null;
+    const [t0, t1] = this.#window();
+    const zoom = to && clamp(to, { t0, t1 });
+    if (zoom && zoom.t1 - zoom.t0 < t1 - t0) this.#zoom = zoom;
+    this.onWindow();
+    this.#drawLater();
+  }
+
   #window(): readonly [number, number] {
+    return this.#zoom ? [this.#zoom.t0, this.#zoom.t1] : this.#all();
+  }
+
+  /** The range; else the whole capture, or where that is next to all gaps, the session of the peak. */
+  #all(): readonly [number, number] {
     const { meta } = this.view.data;
     const { sessions } = meta;
     const session = sessions[this.#peakSession()];
     if (session === undefined) return this.#shown?.range ?? [0, meta.duration_ps];
-    const { events, peak } = this.#shown as Shown;
+    const { events, peak } = this.#shown as MemoryScene;
     return [session.start_ps, Math.max(session.stop_ps, events.time[peak])];
   }
 
@@ -266,33 +293,37 @@ export class MemoryChart {
     this.drawn.textContent = isAll ? "" : `${counts} events drawn, with every extreme`;
     const most = this.#fill(chart, drawn.rows, t0, t1);
     const { data, root } = this.view;
-    paintLevels(chart, events, most, this.isFragmentationDrawn);
+    paintLevels(chart, most);
     const width = Math.max(200, this.element.clientWidth - 90);
     paintTime(chart, { t0, t1, width }, data.table("steps") ?? EMPTY_TABLE, data.meta.step_names);
-    paintColors(chart, root, this.isFreeDrawn, this.isFragmentationDrawn);
+    paintColors(chart, root, this.isFreeDrawn);
     chart.get("moment").setv({ location: (shown.moment ?? 0) / MS, visible: shown.moment !== null });
     chart.get("range").setv({ visible: false });
     // Bokeh lays out in a later frame; the words go where its frame is then.
-    requestAnimationFrame(this.view.guard(() => !this.view.signal.aborted && this.#drawLabels(chart)));
+    requestAnimationFrame(
+      this.view.guard(() => {
+        if (this.view.signal.aborted) return;
+        this.#drawLabels(chart);
+        this.onWindow();
+      }),
+    );
   }
 
   /** Fills the curves; the last level holds to the end of the window. Returns the bytes at the top of the axis. */
   #fill(chart: Chart, rows: Int32Array, t0: number, t1: number): number {
-    const { events, peak } = this.#shown as Shown;
+    const { events, peak } = this.#shown as MemoryScene;
     const heldRows = this.#heldRows();
-    const whole = (row: number) => events.stack[row] + events.heap[row] + events.free[row];
     const at = (row: number) => (row < 0 ? ~row : row);
     const levels = {
       stack: (row: number) => events.stack[at(row)],
       heap: (row: number) => bytesInUse(events, row),
-      free: (row: number) => Math.max(bytesInUse(events, row), this.isFreeDrawn ? whole(at(row)) : 0),
-      fragmentation: (row: number) => events.fragmentation[at(row)],
+      free: (row: number) => Math.max(bytesInUse(events, row), this.isFreeDrawn ? events.capacity[at(row)] : 0),
       held: (row: number) => heldRows?.[row - events.begin] ?? 0,
     };
     chart.setData("memory", stepCurves(rows, t0, t1, levels, events.time));
     const used = peak < 0 ? 0 : events.stack[peak] + events.heap[peak];
     chart.setData("peak", peak < 0 ? { x: [], y: [] } : { x: [Math.max(t0, events.time[peak]) / MS], y: [used] });
-    const top = this.isFreeDrawn && peak >= 0 ? used + events.free[peak] : used;
+    const top = this.isFreeDrawn && peak >= 0 ? events.capacity[peak] : used;
     return top > 0 ? top : 1;
   }
 
@@ -301,11 +332,11 @@ export class MemoryChart {
     const chosen = new Set(this.view.link.selection);
     if (chosen.size === 0) return null;
     const ids = new Set(this.view.data.meta.names.flatMap((name, id) => (chosen.has(name) ? [id] : [])));
-    return ids.size > 0 ? heldBy((this.#shown as Shown).events, ids) : null;
+    return ids.size > 0 ? heldBy((this.#shown as MemoryScene).events, ids) : null;
   }
 
   #drawLabels(chart: Chart): void {
-    const { events, peak, moment } = this.#shown as Shown;
+    const { events, peak, moment } = this.#shown as MemoryScene;
     const { meta } = this.view.data;
     const labels: PlotLabel[] = [];
     if (peak >= 0) labels.push(peakLabel(chart, meta, events, peak, this.#window()[0]));
@@ -317,7 +348,7 @@ export class MemoryChart {
 
   /** A line over each step at its peak, where steps are wide enough and there are several. */
   #stepPeaks(chart: Chart): SVGElement {
-    const { steps } = this.#shown as Shown;
+    const { steps } = this.#shown as MemoryScene;
     const [t0, t1] = this.#window();
     const inside = steps.filter((step) => step.startPs < t1 && step.endPs > t0);
     const drawing = svg("svg.tfp-step-peaks", { width: this.element.clientWidth, height: "100%" });
@@ -334,7 +365,7 @@ export class MemoryChart {
 
   /** What of the capture the plot leaves out, on the side away from the peak and its words. */
   #notes(chart: Chart): PlotLabel[] {
-    const { events, peak } = this.#shown as Shown;
+    const { events, peak } = this.#shown as MemoryScene;
     const { left, right, top } = chart.frame();
     const isPeakLeft = peak >= 0 && chart.xToPx(events.time[peak] / MS) < (left + right) / 2;
     const side = isPeakLeft ? ({ x: right - 6, align: "right" } as const) : ({ x: left + 6, align: "left" } as const);
@@ -383,16 +414,17 @@ export class MemoryChart {
     this.onMoment(isSame ? null : time);
   }
 
-  #band(x0: number, x1: number): void {
+  band(x0: number, x1: number): void {
     const [left, right] = [this.#timeAt(Math.min(x0, x1)) / MS, this.#timeAt(Math.max(x0, x1)) / MS];
     this.#chart?.get("range").setv({ left, right, visible: true });
   }
 
-  #choose(x0: number, x1: number): void {
+  choose(x0: number, x1: number): void {
     this.view.link.setTimeRange([this.#timeAt(Math.min(x0, x1)) / 1000, this.#timeAt(Math.max(x0, x1)) / 1000]);
   }
 
-  #key(key: string): boolean {
+  /** To the event before or behind the moment, or back to the peak. */
+  walk(key: string): boolean {
     const shown = this.#shown;
     if (shown === null || !["ArrowLeft", "ArrowRight", "Enter"].includes(key)) return false;
     if (key === "Enter") {

@@ -5,21 +5,17 @@ import type { TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
 import {
   countEvents,
-  type Growth,
-  largestPiece,
-  leakingOp,
+  freeBytes,
+  isInSmallPieces,
   type MemoryEvents,
   type MemoryStep,
-  measureGrowth,
   memoryEvents,
   memorySteps,
   peakRow,
   rowAt,
-  type Unfreed,
-  unfreedByOp,
 } from "../../model/memory";
 import { KEEP_ALL, stepLabel, stepWords, windowWords } from "../../model/range";
-import { formatBytes, formatCount, formatInstant, formatNumber, formatPercent, plural } from "../../model/text";
+import { formatBytes, formatCount, formatInstant, formatNumber } from "../../model/text";
 import { isInDashboard, labelList, labelled } from "../../ui/controls";
 import { button, type Child, copyButton, emptyState, h, MANY_ROWS, on, paced, selectBox } from "../../ui/dom";
 import { FailurePanel } from "../../ui/failure_panel";
@@ -27,9 +23,6 @@ import { legendEntry, swatch } from "../../ui/share_bar";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { MemoryChart } from "./chart";
 import { memoryPanes, showSums } from "./tables";
-
-/** More steps than these, and what is free lasts long enough. */
-const MAX_STEPS_LEFT = 100_000;
 
 interface Facts {
   readonly meta: TraceMeta;
@@ -43,7 +36,6 @@ interface Facts {
   /** The highest mark since the process began; NaN where it is not known. */
   readonly peakHeapBytes: number;
   readonly isFreeDrawn: boolean;
-  readonly isFragmentationDrawn: boolean;
 }
 
 function showFacts(list: HTMLElement, facts: Facts): void {
@@ -65,14 +57,11 @@ function showFacts(list: HTMLElement, facts: Facts): void {
   bytes(key("heap", "Heap"), (row) => events.heap[row]);
   if (facts.isLimited) {
     const piece = key("", "Largest free piece", "At most so much of the free memory lies in one piece");
-    bytes(key(facts.isFreeDrawn ? "free" : "", "Free"), (row) => events.free[row]);
-    bytes(piece, (row) => largestPiece(events, row));
-    bytes("Capacity", (row) => used(row) + events.free[row]);
-  }
-  if (facts.isFragmentationDrawn) {
-    const label = key("line", "Fragmentation", "Free memory was in pieces smaller than the largest allocation");
-    const cells = at((row) => formatPercent(events.fragmentation[row]));
-    line(label, cells);
+    bytes(key(facts.isFreeDrawn ? "free" : "", "Free"), (row) => freeBytes(events, row));
+    bytes(piece, (row) => events.piece[row]);
+    if (events.taken[peak] > 0 && events.taken[peak] < events.capacity[peak])
+      bytes("Taken from device", (row) => events.taken[row]);
+    bytes("Capacity", (row) => events.capacity[row]);
   }
   const times = [peak < 0 ? "–" : formatInstant(events.time[peak], 1e8)];
   if (moment !== null) times.push(formatInstant(moment, 1e8));
@@ -91,29 +80,11 @@ function showFacts(list: HTMLElement, facts: Facts): void {
 }
 
 function key(layer: string, text: string, tip = ""): HTMLElement {
-  const mark = layer === "line" ? h("i.line") : swatch(`var(--m-${layer})`);
+  const mark = swatch(`var(--m-${layer})`);
   if (layer === "") mark.style.visibility = "hidden";
   const entry = legendEntry(mark, text);
   entry.title = tip;
   return entry;
-}
-
-/** What is in use after each step, in words: whether it stays, what allocates what grows, and how long the free memory lasts. */
-export function growthWords(growth: Growth, leak: Unfreed | null, names: readonly string[], freeBytes: number): string {
-  if (Number.isNaN(growth.bytesPerStep)) return "";
-  const steps = plural(growth.nSteps, "step");
-  if (growth.isSame) return `The same after each of ${steps}, within 1 % of the peak.`;
-  if (!growth.isSignificant) return `Varies over ${steps}, without steady growth.`;
-  const words = [`Grows ${formatBytes(growth.bytesPerStep)} a step over ${steps}: a sign of a leak.`];
-  if (leak !== null) {
-    const held = formatBytes((leak.bytesPerStep * leak.heldBytes) / leak.allocatedBytes);
-    words.push(`${names[leak.op] || "An op without a name"} allocates ${held} a step and never frees it.`);
-  }
-  const left = freeBytes / growth.bytesPerStep;
-  if (left > 0 && left < MAX_STEPS_LEFT) {
-    words.push(`The free ${formatBytes(freeBytes)} last about ${formatCount(left)} steps.`);
-  }
-  return words.join(" ");
 }
 
 class MemoryTimeline {
@@ -130,12 +101,15 @@ class MemoryTimeline {
 
   constructor(readonly view: TraceView) {
     const { signal, data, link } = view;
+    const { meta } = data;
     const failed = failedAllocator(view);
     this.#allocator = failed >= 0 ? failed : firstUsed(view);
     this.#events = this.#read();
+    this.#moment = this.#allocator === failed ? (meta.memory_failure?.at_ps ?? null) : null;
     const choose = (timePs: number | null) => this.#choose(timePs);
     this.#chart = new MemoryChart(view, choose);
-    this.#panes = memoryPanes(view, choose, () => this.#update());
+    const first = meta.memory_failure || isInSmallPieces(this.#events) ? "map" : "op";
+    this.#panes = memoryPanes(view, this.#chart, first, choose, () => this.#update());
     const main = h("div.tfp-fill", this.#toolbar(), this.#chart.element, this.#panes.element);
     const attributes = { tabindex: 0, "aria-label": "Memory in figures" };
     const aside = h("aside", attributes, this.#growth, roomWords(view), this.#facts, this.#chart.drawn);
@@ -144,6 +118,7 @@ class MemoryTimeline {
     const update = paced(() => this.#update(), signal, isSlow);
     const onRange = () => {
       this.#moment = null;
+      this.#chart.zoom(null);
       update();
     };
     link.on("time_range", onRange, signal);
@@ -181,7 +156,7 @@ class MemoryTimeline {
     const events = memoryEvents(data.table("memory") ?? EMPTY_TABLE, this.#allocator);
     const steps = memorySteps(events, data.table("steps") ?? EMPTY_TABLE);
     this.#steps = steps.filter(({ startPs, endPs }) => this.#isHere([startPs, endPs]));
-    this.#sayGrowth(events);
+    this.#sayGrowth();
     return events;
   }
 
@@ -191,18 +166,15 @@ class MemoryTimeline {
     return data.isWhole("memory") || isWithin(range, data.window);
   }
 
-  #sayGrowth(events: MemoryEvents): void {
-    const peak = peakRow(events, null);
-    const growth = measureGrowth(this.#steps, peak < 0 ? 0 : events.stack[peak] + events.heap[peak]);
-    const isLeak = growth.isSignificant && this.#isHere(null);
-    const leak = isLeak ? leakingOp(unfreedByOp(events, this.#steps)) : null;
-    const words = this.#isHere(null)
-      ? growthWords(growth, leak, this.view.data.meta.names, events.free[events.end - 1])
-      : `This page keeps the memory of ${this.#kept()}. ${KEEP_ALL}`;
-    this.#growth.hidden = words === "";
+  #sayGrowth(): void {
+    const { sentence = "", is_significant: isLeak = false } = this.view.data.meta.memory_summary[this.#allocator] ?? {};
+    const kept = this.#isHere(null) ? "" : `This page keeps the memory of ${this.#kept()}. ${KEEP_ALL}`;
+    this.#growth.hidden = sentence === "" && kept === "";
     this.#growth.classList.toggle("calm", !isLeak);
     const show = button("Possible leaks", () => this.#panes.choose("unfreed"), this.view.signal, { class: "link" });
-    this.#growth.replaceChildren(h("p", { role: "status" }, `${words} `, isLeak && show));
+    this.#growth.replaceChildren(
+      h("p", { role: "status" }, `${sentence} ${kept} `, isLeak && this.#isHere(null) && show),
+    );
   }
 
   #kept(): string {
@@ -216,6 +188,7 @@ class MemoryTimeline {
       this.#allocator = Number(value);
       this.#events = this.#read();
       this.#moment = null;
+      this.#chart.zoom(null);
       this.#update();
     };
     const options = allocators.map((name, i) =>
@@ -257,20 +230,20 @@ class MemoryTimeline {
     const momentRow = moment === null ? -1 : rowAt(events, moment);
     const { meta } = this.view.data;
     this.#sayPeak(peak);
-    this.#chart.show({ events, range, peak, moment, steps: this.#steps });
+    const row = moment === null ? peak : momentRow;
+    const when = moment === null ? "at the peak" : `at ${formatNumber(moment / 1e9, 6)} ms`;
+    const allocator = meta.allocators[this.#allocator] ?? "";
+    const scene = { events, allocator, range, peak, moment, steps: this.#steps, row, when };
+    this.#chart.show(scene);
     const sums = meta.memory_summary[this.#allocator];
     const peakHeapBytes = sums?.peak_heap_bytes ?? Number.NaN;
     const isLimited = sums?.capacity_bytes !== 0;
-    // The other tables are of all steps, and of when what was allocated is freed.
-    this.#panes.control.hidden = !this.#isHere(null);
-    const { isFreeDrawn, isFragmentationDrawn } = this.#chart;
-    const known = { isLimited, peakHeapBytes, isFreeDrawn, isFragmentationDrawn };
+    this.#panes.allow(this.#isHere(null));
+    const { isFreeDrawn } = this.#chart;
+    const known = { isLimited, peakHeapBytes, isFreeDrawn };
     showFacts(this.#facts, { meta, events, range, peak, moment, momentRow, ...known });
-    const row = moment === null ? peak : momentRow;
-    const when = moment === null ? "at the peak" : `at ${formatNumber(moment / 1e9, 6)} ms`;
-    this.#panes.pane.show({ events, steps: this.#steps, range, row, when });
-    const name = meta.allocators[this.#allocator] ?? "";
-    this.#chart.element.setAttribute("aria-label", `${name}: ${this.#say.textContent ?? ""}`);
+    this.#panes.pane.show(scene);
+    this.#chart.element.setAttribute("aria-label", `${allocator}: ${this.#say.textContent ?? ""}`);
   }
 
   #sayPeak(peak: number): void {
@@ -280,7 +253,7 @@ class MemoryTimeline {
       return;
     }
     const used = events.stack[peak] + events.heap[peak];
-    const of = events.free[peak] > 0 ? ` of ${formatBytes(used + events.free[peak])}` : "";
+    const of = freeBytes(events, peak) > 0 ? ` of ${formatBytes(events.capacity[peak])}` : "";
     const step = events.step[peak];
     const where = step >= 0 ? ` (${stepWords(this.view.data.meta.step_names, step)})` : "";
     const ofKept = this.#isHere(null) ? "" : ` of ${this.#kept()}`;

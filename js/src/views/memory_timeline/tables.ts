@@ -1,12 +1,10 @@
 /** The tables under the memory chart: holders by op, layer or line, by step, lifetimes, what is not freed. */
 
-import type { RangePs } from "../../data/columns";
 import { notReduced } from "../../data/hosts";
 import type { MemorySummaryRow } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
 import {
   AFTER_STEPS,
-  byteUnit,
   type Held,
   type HeldBy,
   type LiveGroup,
@@ -31,7 +29,6 @@ import {
   formatBytes,
   formatCount,
   formatMsNumber,
-  formatNumber,
   formatPercent,
   plural,
 } from "../../model/text";
@@ -51,7 +48,8 @@ import {
   textColumn,
 } from "../../ui/table";
 import { chooseRange, type TraceView, toggleSelection } from "../../ui/view";
-import { opName } from "./chart";
+import { type MemoryChart, type MemoryScene, opName } from "./chart";
+import { AllocatorMap } from "./map";
 
 interface Holder extends LedgerRow, Pick<LiveGroup, "count" | "allocatedBytes" | "requestedBytes"> {
   readonly rank: number;
@@ -63,11 +61,7 @@ interface Holder extends LedgerRow, Pick<LiveGroup, "count" | "allocatedBytes" |
   readonly shapeName: string;
 }
 
-/** Bytes of the unit that the sizes of a table are shown in, and its name. */
-type ByteUnit = readonly [number, string];
-
-function holderColumns(unit: () => ByteUnit): GridColumn<Holder>[] {
-  const size = (bytes: number) => inUnit(bytes, unit());
+function holderColumns(): GridColumn<Holder>[] {
   const tip = "Bytes taken from the allocator, summed over the allocations of the row";
   const held = { id: "allocated", title: "Allocated", tip, width: 240, narrowWidth: 136 };
   const counted = { id: "count", title: "Count", tip: "Allocations", width: 56, isOptional: false };
@@ -77,13 +71,13 @@ function holderColumns(unit: () => ByteUnit): GridColumn<Holder>[] {
     barColumn(
       held,
       (row) => row.allocatedBytes,
-      size,
+      formatBytes,
       ({ op }) => `var(--m-${op === STACK ? "stack" : "heap"})`,
     ),
     numberColumn(
       { id: "requested", title: "Requested", tip: "Bytes the op asked for", width: 102 },
       "requestedBytes",
-      size,
+      formatBytes,
     ),
     numberColumn(counted, "count", formatCount),
     textColumn({ id: "region", title: "Region", width: 76, narrowWidth: 60 }, "regionName"),
@@ -105,12 +99,6 @@ function holderCsv(when: () => string): CsvColumns<Holder> {
   };
 }
 
-/** All sizes of a table share a unit, so the smallest are only told to be small. */
-function inUnit(bytes: number, [size]: ByteUnit): string {
-  const value = bytes / size;
-  return value > 0 && value < 0.001 ? "<0.001" : formatNumber(value);
-}
-
 const HEAD_PADDING_PX = 14;
 const NOUNS: Readonly<Record<HeldBy, string>> = { op: "op", layer: "layer", line: "line" };
 const NOTHING = "Nothing is held then.";
@@ -121,19 +109,18 @@ class LiveTable {
   #groups: readonly LiveGroup[] = [];
   #by: HeldBy = "op";
   #places: OpPlaces | null = null;
-  #unit: ByteUnit = [1, "B"];
   #when = "";
 
   constructor(readonly view: TraceView) {
     const { link, signal } = view;
     this.#ledger = new Ledger<Holder>(signal, {
       label: "What holds memory",
-      columns: holderColumns(() => this.#unit),
+      columns: holderColumns(),
       sortBy: "allocated",
       placeholder: NOTHING,
       onPick: ({ ops }) => ops.length > 0 && toggleSelection(link, ops),
       isSelected: ({ ops }) => ops.some((name) => link.selection.includes(name)),
-      onWidths: () => this.#ledger.sheet.setTitles(this.#titles),
+      onWidths: () => this.#ledger.sheet.setTitles({ name: this.#title }),
       fileName: "memory.csv",
       csv: holderCsv(() => this.#when),
     });
@@ -145,7 +132,7 @@ class LiveTable {
   }
 
   /** Puts together what belongs to the same op, layer or line, as soon as it is known what does. */
-  show({ events, row, when }: PaneScene, by: HeldBy): void {
+  show({ events, row, when }: MemoryScene, by: HeldBy): void {
     this.#groups = liveAt(events, row);
     this.#when = when;
     this.#by = by;
@@ -175,8 +162,7 @@ class LiveTable {
     const held: readonly Held[] =
       by === "op" ? this.#groups.map((one) => ({ name: place(one), groups: [one] })) : together(this.#groups, place);
     this.#rows = isKnown ? held.map((one, i) => this.#holder(one, i + 1)) : [];
-    this.#unit = byteUnit(this.#rows[0]?.allocatedBytes ?? 0);
-    this.#ledger.show(this.#rows, this.#titles);
+    this.#ledger.show(this.#rows, { name: this.#title });
   }
 
   #holder({ name, groups }: Held, rank: number): Holder {
@@ -198,7 +184,7 @@ class LiveTable {
     };
   }
 
-  get #titles(): Readonly<Record<string, string>> {
+  get #title(): string {
     const sum = (rows: readonly Holder[]) => rows.reduce((bytes, { allocatedBytes }) => bytes + allocatedBytes, 0);
     const held = sum(this.#rows);
     const explained = sum(this.#rows.filter(({ op }) => op !== REMAINDER));
@@ -206,11 +192,7 @@ class LiveTable {
     const counted = this.#n > 0 ? `: ${plural(this.#n, NOUNS[this.#by])}` : "";
     const title = `In memory ${this.#when}${counted}`;
     const fits = textFits(this.view.root, this.#ledger.sheet.columnWidth("name") - HEAD_PADDING_PX);
-    return {
-      name: fits(`${title}${share}`) ? `${title}${share}` : title,
-      allocated: `Allocated, ${this.#unit[1]}`,
-      requested: `Requested, ${this.#unit[1]}`,
-    };
+    return fits(`${title}${share}`) ? `${title}${share}` : title;
   }
 
   get #n(): number {
@@ -232,26 +214,16 @@ function holderName({ op }: LiveGroup, name: (id: number) => string): string {
   return op === STACK ? "stack" : name(op);
 }
 
-function unitOf(bytes: readonly number[]): ByteUnit {
-  return byteUnit(bytes.reduce((a, b) => Math.max(a, b), 0));
-}
-
-type Unit = () => ByteUnit;
 type Value<R> = Field<R, number>;
 
-/** Room in a heading for ", MiB" and the mark of the order, and for a letter of the title. */
-const UNIT_PX = 40;
-const LETTER_PX = 6;
-
-function bytesColumn<R>(id: string, title: string, tip: string, value: Value<R>, unit: Unit): GridColumn<R> {
-  const head = { id, title, tip, width: UNIT_PX + LETTER_PX * title.length, isOptional: false };
-  return numberColumn(head, value, (bytes) => inUnit(bytes, unit()));
+function bytesColumn<R>(id: string, title: string, tip: string, value: Value<R>): GridColumn<R> {
+  return numberColumn({ id, title, tip, width: 94, isOptional: false }, value, formatBytes);
 }
 
-function byteBars<R>(id: string, title: string, tip: string, value: Value<R>, unit: Unit): GridColumn<R> {
+function byteBars<R>(id: string, title: string, tip: string, value: Value<R>): GridColumn<R> {
   const head = { id, title, tip, width: 220, narrowWidth: 150 };
   const color = () => "var(--m-heap)";
-  return barColumn(head, value, (bytes) => inUnit(bytes, unit()), color);
+  return barColumn(head, value, formatBytes, color);
 }
 
 function momentColumn<R>(tip: string, ps: Value<R>): GridColumn<R> {
@@ -267,27 +239,25 @@ const allocatedBy = (unknown: string) =>
   nameColumn<LedgerRow>({ id: "name", title: "Allocated by" }, ({ name }) => name || unknown, "name");
 
 /** Steps: all, whatever the range, as one of many is only told to be high beside the others. */
-function stepsPane(view: TraceView): Pane<PaneScene> {
+function stepsPane(view: TraceView): Pane<MemoryScene> {
   type Row = MemoryStep & LedgerRow;
   const { link, data } = view;
   const table = () => data.table("steps") ?? EMPTY_TABLE;
-  let now = unitOf([]);
-  const unit = () => now;
   const growth = (row: Row) => row.endBytes - row.startBytes;
   const columns: GridColumn<Row>[] = [
     { id: "name", title: "Step", value: (row) => row.step, cell: (row) => row.name },
-    byteBars("peak", "Peak", "Most in use during the step: stack and heap", "peakBytes", unit),
+    byteBars("peak", "Peak", "Most in use during the step: stack and heap", "peakBytes"),
     momentColumn("When, after the begin of the step", (row) => row.peakAtPs - row.startPs),
-    bytesColumn("start", "Begin", "In use when the step begins", "startBytes", unit),
-    bytesColumn("end", "End", "In use when the step ends", "endBytes", unit),
+    bytesColumn("start", "Begin", "In use when the step begins", "startBytes"),
+    bytesColumn("end", "End", "In use when the step ends", "endBytes"),
     {
-      ...bytesColumn("growth", "Change", "End less begin", growth, unit),
+      ...bytesColumn("growth", "Change", "End less begin", growth),
       value: growth,
-      cell: (row) => signed(growth(row), unit()),
+      cell: (row) => signed(growth(row)),
     },
     timesColumn("allocations", "Allocations", "Made in the step", "nAllocations"),
     {
-      ...bytesColumn("allocated", "Allocated", "Sum over its allocations", (row: Row) => row.allocatedBytes, unit),
+      ...bytesColumn("allocated", "Allocated", "Sum over its allocations", (row: Row) => row.allocatedBytes),
       isOptional: true,
     },
   ];
@@ -318,21 +288,14 @@ function stepsPane(view: TraceView): Pane<PaneScene> {
       return covered ? covered[0] <= step && step <= covered[1] : false;
     },
   };
-  const rows = ({ steps }: PaneScene) => {
-    now = unitOf(steps.map((step) => step.peakBytes));
-    return steps.map((one) => ({ ...one, key: String(one.step), name: stepWords(data.meta.step_names, one.step) }));
-  };
-  return ledgerPane(view, options, rows, (shown) => ({
-    ...{ peak: `Peak, ${now[1]}`, start: `Begin, ${now[1]}`, end: `End, ${now[1]}` },
-    ...{ growth: `Change, ${now[1]}`, allocated: `Allocated, ${now[1]}`, name: plural(shown.length, "step") },
-  }));
+  const rows = ({ steps }: MemoryScene) =>
+    steps.map((one) => ({ ...one, key: String(one.step), name: stepWords(data.meta.step_names, one.step) }));
+  return ledgerPane(view, options, rows, (shown) => ({ name: plural(shown.length, "step") }));
 }
 
-function signed(bytes: number, unit: ByteUnit): string {
-  const text = inUnit(Math.abs(bytes), unit);
-  // What is only told to be small needs no direction.
-  if (bytes === 0 || text.startsWith("<")) return text;
-  return `${bytes > 0 ? "+" : "−"}${text}`;
+function signed(bytes: number): string {
+  const sign = bytes > 0 ? "+" : "−";
+  return `${bytes === 0 ? "" : sign}${formatBytes(Math.abs(bytes))}`;
 }
 
 function select({ link }: TraceView, { name }: LedgerRow): void {
@@ -344,9 +307,8 @@ interface LifeRow
     Readonly<Record<"bytes" | "lifePs" | "atPs" | "step", number>>,
     Readonly<Record<"stepName" | "region" | "dtype" | "shape", string>> {}
 
-function lifetimesPane(view: TraceView, onMoment: (timePs: number) => void): Pane<PaneScene> {
+function lifetimesPane(view: TraceView, onMoment: (timePs: number) => void): Pane<MemoryScene> {
   const { meta } = view.data;
-  let now = unitOf([]);
   let nAllocations = 0;
   const options: LedgerOptions<LifeRow> = {
     label: "Lifetimes of allocations",
@@ -357,7 +319,7 @@ function lifetimesPane(view: TraceView, onMoment: (timePs: number) => void): Pan
         value: (row) => row.lifePs,
         cell: (row) => (Number.isFinite(row.lifePs) ? formatMsNumber(row.lifePs) : "not freed"),
       },
-      bytesColumn("bytes", "Allocated", "Bytes taken from the allocator", "bytes", () => now),
+      bytesColumn("bytes", "Allocated", "Bytes taken from the allocator", "bytes"),
       momentColumn("When it was allocated; a click shows what was held then", "atPs"),
       { id: "step", title: "Step", width: 50, isRight: true, value: (row) => row.step, cell: (row) => row.stepName },
       textColumn({ id: "region", title: "Region", width: 68, isOptional: true }, "region"),
@@ -390,35 +352,31 @@ function lifetimesPane(view: TraceView, onMoment: (timePs: number) => void): Pan
       ...{ region: text("region"), dtype: text("dtype") === "INVALID" ? "" : text("dtype"), shape: text("shape") },
     };
   };
-  const rows = ({ events, range }: PaneScene) => {
+  const rows = ({ events, range }: MemoryScene) => {
     const top = topLifetimes(events, range, MAX_LIFETIMES);
     nAllocations = top.nAllocations;
-    const shown = Array.from(top.rows, (row) => lifeRow(events, row));
-    now = unitOf(shown.map((row) => row.bytes));
-    return shown;
+    return Array.from(top.rows, (row) => lifeRow(events, row));
   };
   return ledgerPane(view, options, rows, ({ length }) => {
     const n = formatCount(length);
     const name =
       nAllocations > length ? `Longest or largest ${n} of ${formatCount(nAllocations)}` : `Allocated by · ${n}`;
-    return { name, bytes: `Size, ${now[1]}` };
+    return { name };
   });
 }
 
-function unfreedPane(view: TraceView): Pane<PaneScene> {
+function unfreedPane(view: TraceView): Pane<MemoryScene> {
   type Row = Unfreed & LedgerRow;
   const { meta } = view.data;
-  let now = unitOf([]);
-  const unit = () => now;
   const late = `Bytes given back, but more than ${AFTER_STEPS} steps later`;
   const steps = "In how many steps: a leak shows in most, a variable in one";
   const options: LedgerOptions<Row> = {
     label: "What is not given back",
     columns: [
       allocatedBy(opName(meta, -1)),
-      byteBars("held", "Not freed", "Bytes not given back until the capture ends", "heldBytes", unit),
-      bytesColumn("late", "Freed late", late, (row) => row.allocatedBytes - row.heldBytes, unit),
-      bytesColumn("rate", "Growth a step", "Of both, per step", "bytesPerStep", unit),
+      byteBars("held", "Not freed", "Bytes not given back until the capture ends", "heldBytes"),
+      bytesColumn("late", "Freed late", late, (row) => row.allocatedBytes - row.heldBytes),
+      bytesColumn("rate", "Growth a step", "Of both, per step", "bytesPerStep"),
       timesColumn("steps", "In steps", steps, "nSteps"),
       { ...timesColumn("allocations", "Allocations", "How many", (row: Row) => row.nAllocations), isOptional: true },
     ],
@@ -436,15 +394,12 @@ function unfreedPane(view: TraceView): Pane<PaneScene> {
     onPick: (row) => select(view, row),
     isSelected: (row) => view.link.selection.includes(row.name),
   };
-  const rows = ({ events, steps, range }: PaneScene) => {
+  const rows = ({ events, steps, range }: MemoryScene) => {
     const inRange = steps.filter((step) => range === null || (step.startPs < range[1] && step.endPs > range[0]));
-    const found = unfreedByOp(events, inRange);
-    now = unitOf(found.map((row) => Math.max(row.heldBytes, row.allocatedBytes - row.heldBytes)));
-    return found.map((row) => ({ ...row, key: String(row.op), name: meta.names[row.op] ?? "" }));
+    return unfreedByOp(events, inRange).map((row) => ({ ...row, key: String(row.op), name: meta.names[row.op] ?? "" }));
   };
   return ledgerPane(view, options, rows, ({ length }) => ({
-    ...{ name: `Held over ${AFTER_STEPS} steps: ${plural(length, "op")}`, held: `Not freed, ${now[1]}` },
-    ...{ late: `Freed late, ${now[1]}`, rate: `Growth a step, ${now[1]}` },
+    name: `Held over ${AFTER_STEPS} steps: ${plural(length, "op")}`,
   }));
 }
 
@@ -453,10 +408,9 @@ type SumRow = MemorySummaryRow & LedgerRow;
 export function showSums(view: TraceView): void {
   const { data, root, signal } = view;
   const rows = data.meta.memory_summary.map((row) => ({ ...row, key: row.allocator, name: row.allocator }));
-  const unit = unitOf(rows.map((row) => row.peak_bytes));
   const ledger = new Ledger<SumRow>(signal, {
     label: "Memory by allocator",
-    columns: columns(unit),
+    columns: columns(),
     sortBy: "peak",
     placeholder: "No allocator reported to the profiler.",
     onPick: () => undefined,
@@ -467,15 +421,15 @@ export function showSums(view: TraceView): void {
   const save = button("CSV", () => ledger.save(), signal, { title: SAVE_TITLE });
   const words = h("span.tfp-say", { role: "note" }, notReduced(data.meta, "memory"));
   root.append(h("div.tfp-fill", h("div.bar", words, h("span.sp"), save), ledger.element));
-  ledger.show(rows, { name: plural(rows.length, "allocator"), peak: `Peak, ${unit[1]}` });
+  ledger.show(rows, { name: plural(rows.length, "allocator") });
 }
 
-function columns(unit: ByteUnit): GridColumn<SumRow>[] {
+function columns(): GridColumn<SumRow>[] {
   const at = { id: "at", title: "at, ms", tip: "When, after the begin of the capture", width: 82, isOptional: false };
   const may = { id: "capacity", title: "Capacity", tip: "What the allocator may use", width: 92, isOptional: false };
   return [
     nameColumn({ id: "name", title: "Allocator" }, ({ name }) => name || "unnamed allocator", "name"),
-    byteBars("peak", "Peak", "Most in use: stack and heap", "peak_bytes", () => unit),
+    byteBars("peak", "Peak", "Most in use: stack and heap", "peak_bytes"),
     numberColumn(at, (row) => row.peak_at_ms * 1e9, formatMsNumber),
     numberColumn(may, (row) => row.capacity_bytes || Number.NaN, formatBytes),
     numberColumn({ id: "n", title: "Allocations", width: 92, isOptional: false }, "n_allocations", formatCount),
@@ -484,6 +438,7 @@ function columns(unit: ByteUnit): GridColumn<SumRow>[] {
 
 const SAVE_TITLE = "Save the rows shown: bytes and ms";
 const CHOICES = [
+  { value: "map", text: "Map" },
   { value: "op", text: "By op" },
   { value: "layer", text: "By layer" },
   { value: "line", text: "By line" },
@@ -493,22 +448,32 @@ const CHOICES = [
 ] as const;
 const MAX_LIFETIMES = 500;
 
-interface PaneScene {
-  readonly events: MemoryEvents;
-  readonly steps: readonly MemoryStep[];
-  readonly range: RangePs;
-  /** Of the events: whose state the table of holders shows, and in words when that is. */
-  readonly row: number;
-  readonly when: string;
+type Choice = (typeof CHOICES)[number]["value"];
+/** Of a page that keeps a part: those that are of all steps, and of when what was allocated is freed. */
+const OF_ALL: readonly Choice[] = ["steps", "lifetimes", "unfreed"];
+
+class MemoryPanes extends PaneSwitch<Choice, MemoryScene> {
+  allow(isAllHere: boolean): void {
+    this.choices.forEach(({ value }, i) => {
+      (this.control.children[i] as HTMLElement).hidden = !isAllHere && OF_ALL.includes(value);
+    });
+  }
 }
 
-export function memoryPanes(view: TraceView, onMoment: (timePs: number) => void, onChoose: () => void) {
+export function memoryPanes(
+  view: TraceView,
+  chart: MemoryChart,
+  first: Choice,
+  onMoment: (timePs: number | null) => void,
+  onChoose: () => void,
+) {
   const live = new LiveTable(view);
-  const make = (chosen: (typeof CHOICES)[number]["value"]): Pane<PaneScene> => {
+  const make = (chosen: Choice): Pane<MemoryScene> => {
+    if (chosen === "map") return new AllocatorMap(view, chart, onMoment);
     if (chosen === "steps") return stepsPane(view);
     if (chosen === "lifetimes") return lifetimesPane(view, onMoment);
     if (chosen === "unfreed") return unfreedPane(view);
     return { element: live.element, show: (scene) => live.show(scene, chosen), save: () => live.save() };
   };
-  return new PaneSwitch("Table", CHOICES, "op", make, onChoose, SAVE_TITLE, view.signal);
+  return new MemoryPanes("Table", CHOICES, first, make, onChoose, SAVE_TITLE, view.signal);
 }

@@ -60,7 +60,7 @@ class AdviceCards {
     this.#nNumbered = n;
     this.#cards = advice.map((one, i) => this.#card(one, i, `tfp-advice-${id}-${i}`));
     const elements = this.#cards.map(({ element }) => element);
-    const most = advice[0]?.gain_ratio || 1;
+    const most = Math.max(...advice.slice(0, n).map(({ gain_ratio }) => gain_ratio));
     // Nobody reads a column of a few letters.
     const columns = advice
       .slice(0, n)

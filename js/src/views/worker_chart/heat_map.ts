@@ -28,7 +28,7 @@ import { formatMsSpan } from "../../model/overview";
 import { stepLabel, stepWords } from "../../model/range";
 import { median, niceTicks, timeOfSteps } from "../../model/steps";
 import { formatCount, formatMs, formatPercent, plural } from "../../model/text";
-import { h, inFrame, on, onKeys, say, sized, unspoken, watchSize } from "../../ui/dom";
+import { h, inFrame, on, onKeys, resolved, say, sized, unspoken, watchSize } from "../../ui/dom";
 import { drawLabels, type PlotLabel } from "../../ui/plot";
 import { chooseRange, type TraceView } from "../../ui/view";
 
@@ -342,19 +342,13 @@ function colorRamp(root: HTMLElement, of: string): Ramp {
   const canvas = h("canvas", { width: N_COLORS, height: 1 });
   const ctx = canvas.getContext("2d", { willReadFrequently: true });
   if (!ctx) return { css, rgba: new Uint8ClampedArray(4 * N_COLORS) };
-  const probe = h("span", { hidden: true });
-  root.append(probe);
-  const resolved = (value: string) => {
-    probe.style.color = value;
-    return getComputedStyle(probe).color;
-  };
-  ctx.fillStyle = resolved("var(--bg)");
+  const [ground, ...stops] = resolved(root, ["var(--bg)", ...mixes]);
+  ctx.fillStyle = ground;
   ctx.fillRect(0, 0, N_COLORS, 1);
   const gradient = ctx.createLinearGradient(0, 0, N_COLORS, 0);
-  for (const [k, mix] of mixes.entries()) gradient.addColorStop(k / (mixes.length - 1), resolved(mix));
+  for (const [k, stop] of stops.entries()) gradient.addColorStop(k / (stops.length - 1), stop);
   ctx.fillStyle = gradient;
   ctx.fillRect(0, 0, N_COLORS, 1);
-  probe.remove();
   return { css, rgba: ctx.getImageData(0, 0, N_COLORS, 1).data };
 }
 

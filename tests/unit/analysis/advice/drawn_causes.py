@@ -12,7 +12,6 @@ from tests.unit.analysis.advice.gpu_drawings import gpu_run, memory_event
 from tests.unit.analysis.advice.graph_causes import BUSY, GRAPH_CAUSES
 from tests.unit.analysis.advice.graph_drawings import graph_run
 from tests.unit.analysis.advice.outside_drawings import epochs, validation
-from tests.unit.analysis.advice.task_drawings import gpus
 from tests.unit.analysis.advice.test_device_rules import (
     GIGABYTE,
     HALF,
@@ -133,6 +132,5 @@ CAUSES: dict[str, Callable[[], Analysis]] = {
     ),
     "a leak": _leak,
     "a costly line": lambda: graph_run(replace(BUSY, type="Svd")),
-    "a busy host": lambda: gpus(200),
     "images turned around": lambda: gpu_run([("nchwToNhwcKernel<half>", 10, 290), (HALF, 300, 690)], **VOLTA),
 }

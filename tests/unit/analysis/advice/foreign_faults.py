@@ -195,26 +195,6 @@ def number_checks(directory: str) -> None:
         tf.debugging.disable_check_numerics()
 
 
-def repeated_work(directory: str) -> None:
-    """A tape and a forward pass for each variable."""
-    import tensorflow as tf
-
-    model = _net(192)
-    x, y = tf.constant(_numbers(256, 64)), tf.constant(_numbers(256, 1))
-
-    @tf.function
-    def train(x: Any, y: Any) -> None:
-        gradients = []
-        for one in model.trainable_variables:
-            with tf.GradientTape() as tape:
-                loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
-            gradients.append(tape.gradient(loss, one))
-        for one, gradient in zip(model.trainable_variables, gradients, strict=True):
-            one.assign_sub(1e-3 * gradient)
-
-    _loop(directory, lambda _: train(x, y))
-
-
 def argument_conversion(directory: str) -> None:
     """A large array of NumPy in each step."""
     import tensorflow as tf
@@ -330,13 +310,13 @@ FAULTS: dict[str, Callable[[str], None]] = {
     fault.__name__: fault
     for fault in (
         *(one_hot_product, dense_update, many_variables, graph_loop, turned_images, double_precision, number_checks),
-        *(repeated_work, argument_conversion, many_calls, eager_ops, step_overhead, compiled_shapes, new_functions),
+        *(argument_conversion, many_calls, eager_ops, step_overhead, compiled_shapes, new_functions),
         *(function_per_loop, run_eagerly, eager_fit),
     )
 } | {
     fault.__name__: lambda directory, fault=fault: fault(partial(_fit, directory), _numbers)  # type: ignore[misc]
     for fault in (
-        *(foreign_models.half_precision, foreign_models.frozen_layers, foreign_models.flattened_features),
-        *(foreign_models.unused_results, foreign_models.all_pairs),
+        foreign_models.half_precision,
+        foreign_models.frozen_layers,
     )
 }

@@ -30,35 +30,3 @@ def frozen_layers(fit: Fit, numbers: Callable[..., Any]) -> None:
     inputs = keras.Input((32, 32, 3))
     model = keras.Model(inputs, keras.layers.Dense(1)(keras.layers.Dropout(0.2)(base(inputs, training=False))))
     fit(model, numbers(320, 32, 32, 3), numbers(320, 1), 32)
-
-
-def flattened_features(fit: Fit, numbers: Callable[..., Any]) -> None:
-    """A Dense of all points of an image."""
-    import keras
-
-    convolution = keras.layers.Conv2D(16, 3, padding="same", activation="relu")
-    layers = [convolution, keras.layers.Flatten(), keras.layers.Dense(200, activation="relu"), keras.layers.Dense(1)]
-    model = keras.Sequential([keras.layers.Input((40, 40, 3)), *layers])
-    fit(model, numbers(160, 40, 40, 3), numbers(160, 1), 16, "adam")
-
-
-def unused_results(fit: Fit, numbers: Callable[..., Any]) -> None:
-    """A Dense on all positions, of which the last is used."""
-    import keras
-
-    inputs = keras.Input((40, 64))
-    every = keras.layers.Dense(3000)(keras.layers.Dense(64, activation="relu")(inputs))
-    model = keras.Model(inputs, keras.layers.Lambda(lambda one: one[:, -1], output_shape=(3000,))(every))
-    fit(model, numbers(160, 40, 64), numbers(160, 3000), 16)
-
-
-def all_pairs(fit: Fit, numbers: Callable[..., Any]) -> None:
-    """A loss of all differences in a batch."""
-    import keras
-    import tensorflow as tf
-
-    def spread(_: Any, vectors: Any) -> Any:
-        return tf.reduce_mean(tf.reduce_sum((vectors[:, None] - vectors[None]) ** 2, 2))
-
-    model = keras.Sequential([keras.layers.Input((64,)), keras.layers.Dense(128)])
-    fit(model, numbers(1280, 64), numbers(1280, 1), 128, loss=spread)

