@@ -3,7 +3,7 @@
 
 import { afterEach, describe, expect, it } from "vitest";
 import type { AdviceMeta, AttributionRow, TraceMeta } from "../src/data/meta";
-import { bracketsOf, laneOf, nNumbered, piecesOf, typicalStep } from "../src/model/strip";
+import { bracketsOf, laneOf, nNumbered, piecesOf, shownIn, typicalStep } from "../src/model/strip";
 import { overviewPanel } from "../src/views/overview_panel/overview_panel";
 import { makeScene } from "./scene";
 import { EVIL, showWidget } from "./shown";
@@ -47,6 +47,17 @@ describe("brackets of a step", () => {
   });
 });
 
+describe("a card that is shown", () => {
+  it("selects its stretches of the drawn step where it has any, else what it says itself", () => {
+    const one = card(0.5, { step: 9 });
+    const rows = [rowOf(1, 2, { advice: 0 }), rowOf(4, 1, { advice: 1 })];
+    const shown = shownIn(one, 0, rows, scene.tables.steps, STEP);
+    expect(shown.step).toBe(STEP);
+    expect(shown.stretches_ns.map((ns) => ns / 1e6 - start)).toEqual([1, 3].map((ms) => expect.closeTo(ms, 5)));
+    expect(shownIn(one, 2, rows, scene.tables.steps, STEP)).toBe(one);
+  });
+});
+
 describe("a lane", () => {
   it("has rows that do not overlap, those with most time first, and none without a name or too short", () => {
     const long = rowOf(0, 10);
@@ -84,12 +95,12 @@ describe("the strip", () => {
     Object.assign(pack.meta, { advice, attribution, overview });
     return showWidget(overviewPanel, pack);
   }
-  const words = (root: HTMLElement) => root.querySelector(".tfp-strip svg")?.getAttribute("aria-label") ?? "";
+  const words = (root: HTMLElement) => root.querySelector(".tfp-scale svg")?.getAttribute("aria-label") ?? "";
 
   it("says what a step is made of and how much of it each card is about, as its brackets do", async () => {
     const { root } = await show([card(0.5)], [rowOf(0, 3, { advice: 0 }), rowOf(4, 1, { advice: 0 })]);
     expect(words(root)).toMatch(/^One typical step: step 4, .* ms; Input .* ms; .*; card 1 is about 4\.00 ms of it$/);
-    expect(root.querySelector(".tfp-strip .number")?.textContent).toBe("① 4.00 ms");
+    expect(root.querySelector(".tfp-scale .number")?.textContent).toBe("① 4.00 ms");
     expect(root.querySelector(".tfp-verdict .place")?.textContent).toBe(
       "① Do it: 4.00 ms of step 4, most of it in sort · line train.py:7 · layer net",
     );
@@ -98,7 +109,7 @@ describe("the strip", () => {
   it("goes to a step that is chosen, and back", async () => {
     const { root, page } = await show([], []);
     const titles = () =>
-      [...root.querySelectorAll<HTMLElement>(".tfp-strip")]
+      [...root.querySelectorAll<HTMLElement>(".tfp-scale")]
         .filter(({ hidden }) => !hidden)
         .map((one) => one.textContent);
     expect(titles()[0]).toMatch(/^One typical step/);

@@ -27,7 +27,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, capture_of: Callable[[str]
 @pytest.fixture
 def page(request: pytest.FixtureRequest, browser: Browser, written: Path) -> Iterator[Page]:
     size_px = (getattr(request, "param", 900), 900)
-    with opened_page(browser, written, size_px=size_px, until=".tfp-strip svg") as page:
+    with opened_page(browser, written, size_px=size_px, until=".tfp-scale svg") as page:
         page.locator(".tfp-card").first.wait_for()
         yield page
 

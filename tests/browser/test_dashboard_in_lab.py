@@ -108,8 +108,6 @@ def show(notebook: Notebook, name: str) -> None:
         open_tab(notebook, "input_graph")
     elif name == "tfp-fact-list":
         overview.locator(".tfp-more > button").click()
-    elif name == "evidence":
-        overview.get_by_role("button", name="Show", exact=True).first.click()
 
 
 def lists() -> list[str]:

@@ -205,8 +205,6 @@ function counter({ environment = {} }: OverviewMeta): (key: string) => number {
   return (key) => (typeof environment[key] === "number" ? (environment[key] as number) : 0);
 }
 
-const MOST_CHARACTERS = 240;
-
 /** "saves up to", "33 %", "81 ms a step", or "about" of an estimate; the time only where that of a step is known. */
 export function gainWords(
   { gain_ratio, evidence, fix, share_of = "step" }: AdviceMeta,
@@ -241,44 +239,6 @@ export function diffLines(before: string, code: string): { readonly sign: "+" | 
   const isNew = (text: string) => old.length > 0 && !same.has(text) && !text.startsWith("#");
   const added = now.map((text) => ({ sign: isNew(text) ? ("+" as const) : (" " as const), text }));
   return [...added.slice(0, at), ...removed, ...added.slice(at)];
-}
-
-const UNITS: readonly [suffix: string, words: (value: number) => string][] = [
-  ["_ms", formatMs],
-  ["_us", (us) => formatMs(us / 1000)],
-  ["_bytes", formatBytes],
-  ["_ratio", formatPercent],
-  ["_px", (px) => `${formatNumber(px)} px`],
-  ["_factor", (factor) => `${formatNumber(factor)} ×`],
-];
-
-/** The numbers of the evidence, each under its name without the unit, those of one name together. What is not known is left out. */
-export function evidenceFacts(evidence: AdviceMeta["evidence"]): { name: string; value: string }[] {
-  const facts = new Map<string, string>();
-  for (const [full, value] of evidence) {
-    if (value === null || value === "") continue;
-    const unit = typeof value === "number" ? UNITS.find(([suffix]) => full.endsWith(suffix)) : undefined;
-    const name = (unit ? full.slice(0, -unit[0].length) : full).replace(/^n_/, "").replaceAll("_", " ");
-    const words = typeof value === "number" ? (unit?.[1] ?? plainNumber)(value) : shortened(String(value));
-    const known = facts.get(name);
-    facts.set(name, known === undefined ? words : `${known}, ${words}`);
-  }
-  return [...facts].map(([name, value]) => ({ name, value }));
-}
-
-/** "3 spans of step 12", "the longest 200 of 1,234 spans of step 12": what "Show" marks. */
-export function markedWords({ stretches_ns, n_stretches, step }: AdviceMeta): string {
-  const n = stretches_ns.length / 2;
-  const most = n < n_stretches ? `the longest ${formatCount(n)} of ` : "";
-  return `${most}${plural(n_stretches, "span")} of step ${formatCount(step)}`;
-}
-
-function plainNumber(value: number): string {
-  return Number.isInteger(value) ? formatCount(value) : formatNumber(value);
-}
-
-function shortened(text: string): string {
-  return text.length <= MOST_CHARACTERS ? text : `${text.slice(0, MOST_CHARACTERS)}…`;
 }
 
 interface Selected {

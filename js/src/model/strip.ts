@@ -1,10 +1,9 @@
 /** One step drawn to scale: its stretches by what they are and who has them, and which of them each card is about. */
 
-import type { Span } from "../data/columns";
-import { columns, numbers } from "../data/columns";
+import { columns, numbers, PS_PER_NS, type Span } from "../data/columns";
 import type { AdviceMeta, AttributionRow } from "../data/meta";
 import { EMPTY_TABLE, type Table } from "../data/pack";
-import { median } from "./steps";
+import { median, timeOfSteps } from "./steps";
 
 const PS_PER_MS = 1e9;
 const MOST_CARDS = 3;
@@ -65,6 +64,20 @@ export function bracketsOf(rows: readonly AttributionRow[], step: Span, nCards: 
     const ms = ofCard.reduce((sum, { time_ms }) => sum + time_ms, 0);
     return of.length > 0 ? [{ card, ms, category: mostOf(ofCard, ({ category }) => category)[0], spans: of }] : [];
   });
+}
+
+/** A card that selects its stretches of a step, where it has any there: as drawn, and of the step whose events a page holds. */
+export function shownIn(
+  one: AdviceMeta,
+  card: number,
+  rows: readonly AttributionRow[],
+  steps: Table | undefined,
+  step: number,
+): AdviceMeta {
+  const own = rows.filter((row) => row.step === step && row.advice === card).map(spanOfRow);
+  if (own.length === 0 || steps === undefined) return one;
+  const stretches_ns = own.flatMap(({ t0, t1 }) => [Math.floor(t0 / PS_PER_NS), Math.ceil(t1 / PS_PER_NS)]);
+  return { ...one, step, time_range_ns: timeOfSteps(steps, step, step), stretches_ns };
 }
 
 /** What has most time of some rows, and how much: "" where nothing has any. */

@@ -8,7 +8,6 @@ import {
   compilingStep,
   decimalsOf,
   diffLines,
-  evidenceFacts,
   formatMsSpan,
   formatPart,
   formatShare,
@@ -19,14 +18,13 @@ import {
   isShown,
   largestPart,
   MARK_STEPS_CODE,
-  markedWords,
   overviewFacts,
   selectsNothing,
   timeRangeOf,
   wonWords,
 } from "../../model/overview";
 import { capturedPs, keepTogether, NOT_HERE, stepWords } from "../../model/range";
-import { mostOf, nNumbered } from "../../model/strip";
+import { mostOf, nNumbered, shownIn } from "../../model/strip";
 import { formatBytes, formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "../../model/text";
 import { BRING_VIEW, labelList, labelled, VIEW_TITLES } from "../../ui/controls";
 import { button, copyButton, h, on, onKeys, setAria, unspoken } from "../../ui/dom";
@@ -35,9 +33,7 @@ import { categorySwatch } from "../../ui/share_bar";
 import { chooseRange, type TraceBuilder, type TraceView } from "../../ui/view";
 import { numeral, strips } from "./strip";
 
-const BARS = { high: 3, medium: 2, low: 1 } as const;
-
-interface Card extends Readonly<Record<"element" | "body" | "facts", HTMLElement>> {
+interface Card extends Readonly<Record<"element" | "body", HTMLElement>> {
   /** What opens it; null of a numbered card, which is open. */
   readonly title: HTMLButtonElement | null;
   readonly evidence: HTMLButtonElement;
@@ -48,13 +44,18 @@ class AdviceCards {
   readonly element = h("div.tfp-advice", { "data-lm-suppress-shortcuts": "true" });
   readonly #cards: readonly Card[];
   readonly #nNumbered: number;
+  /** Each with what it selects. */
+  readonly advice: readonly AdviceMeta[];
   /** The card that was chosen last: two may be about the same evidence. */
   #last = -1;
 
   constructor(
     readonly view: TraceView,
-    readonly advice: readonly AdviceMeta[],
+    advice: readonly AdviceMeta[],
   ) {
+    const { meta, table } = view.whole.data;
+    const typical = meta.overview.typical_steps?.[0] ?? -1;
+    this.advice = advice.map((one, card) => shownIn(one, card, meta.attribution ?? [], table("steps"), typical));
     const id = Math.random().toString(36).slice(2);
     const n = nNumbered(advice);
     this.#nNumbered = n;
@@ -101,7 +102,6 @@ class AdviceCards {
     const { code } = one.fix;
     const copy = copyButton("Copy", () => code, signal);
     copy.title = "Copy the code";
-    const facts = factsOf(one);
     const body: HTMLElement = h(
       "div.body",
       { id, role: "group", "aria-label": "Why, and what to write", hidden: !isNumbered },
@@ -109,7 +109,6 @@ class AdviceCards {
       one.fix.words && h("p", one.fix.words),
       code && codeOf(one),
       h("div.acts", evidence, code && copy, isMeasurable(this.view, one) && this.#measureButton(one, gain)),
-      facts,
     );
     if (title)
       onKeys(body, signal, ({ key }) => {
@@ -120,14 +119,12 @@ class AdviceCards {
       });
     const look = { class: `tfp-card ${one.severity}${isNumbered ? " numbered" : ""}`, "data-rule": one.rule };
     const style = { "--card": `var(--c-${isNumbered ? categoryOf(this.view, index) : "other"})` };
-    return { element: h("li", { ...look, style }, head, gain, body), title, body, evidence, facts };
+    return { element: h("li", { ...look, style }, head, gain, body), title, body, evidence };
   }
 
   #gain(one: AdviceMeta, id: string): HTMLElement {
     const [head, gain, time] = gainWords(one, this.view.data.meta.overview.step_time?.median);
-    const bars = Array.from({ length: 3 }, (_, i) => h("i", { class: i < BARS[one.severity] ? "on" : "off" }));
-    const severity = h("span.sev", unspoken("span.bars", ...bars), ` ${one.severity}`);
-    return h("div.gain", { id }, h("span", `${head} `, h("b", gain)), time && h("span.time", time), severity);
+    return h("div.gain", { id }, h("span", `${head} `, h("b", gain)), time && h("span", time));
   }
   /** Asks first, as it trains some steps; what it finds stands in place of the estimate. */
   #measureButton(one: AdviceMeta, gain: HTMLElement): HTMLElement {
@@ -201,9 +198,8 @@ class AdviceCards {
 
   #mark(): void {
     const shown = this.#shown();
-    this.#cards.forEach(({ evidence, facts }, i) => {
+    this.#cards.forEach(({ evidence }, i) => {
       setAria(evidence, "pressed", i === shown);
-      facts.hidden = i !== shown;
     });
   }
 }
@@ -212,13 +208,6 @@ class AdviceCards {
 function isMeasurable({ data, options }: TraceView, { rule, fix }: AdviceMeta): boolean {
   const words = (options.measurable as Record<string, string> | undefined)?.[rule];
   return !data.isOffline && words !== undefined && fix.words.includes(words);
-}
-
-function factsOf(one: AdviceMeta): HTMLElement {
-  const facts = evidenceFacts(one.evidence);
-  if (one.n_stretches > 0) facts.push({ name: "marked in the timeline", value: markedWords(one) });
-  const rows = facts.map(({ name, value }) => labelled(name, [value]));
-  return labelList("evidence", "Evidence", ...rows);
 }
 
 class Details {

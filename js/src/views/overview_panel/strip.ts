@@ -46,8 +46,8 @@ interface Hit {
 }
 
 class Strip {
-  readonly element = h("div.tfp-strip");
-  readonly #place = h("div.tfp-strip-place");
+  readonly element = h("div.tfp-scale");
+  readonly #place = h("div.tfp-scale-place");
   readonly #head = h("div.tfp-h");
   readonly #tip: TipBox;
   readonly #hatch = `tfp-hatch-${Math.random().toString(36).slice(2)}`;
@@ -305,7 +305,7 @@ export function strips(view: TraceView): HTMLElement {
     new Strip(view, "A slow one"),
     new Strip(view, "The chosen step"),
   ];
-  const box = h("section.tfp-strips", { "aria-label": "A step, to scale" }, ...drawn.map(({ element }) => element));
+  const box = h("section.tfp-scales", { "aria-label": "A step, to scale" }, ...drawn.map(({ element }) => element));
   const draw = () => {
     const host = (data.meta.hosts ?? []).indexOf(link.host);
     const steps = data.table("steps") ?? EMPTY_TABLE;
