@@ -49,7 +49,7 @@ def _of_view(view: str) -> str:
 
 SHOTS = (
     Shot("dashboard", "h100_cnn_input", part=_of_view("dashboard"), height_px=900),
-    Shot("overview", "h100_resnet_mixed", part=_of_view("dashboard"), height_px=380),
+    Shot("overview", "h100_resnet_mixed", part=_of_view("dashboard"), height_px=480),
     Shot(
         "timeline",
         "h100_transformer_loop",

@@ -401,7 +401,7 @@ export function addThemeSwitch(page: Document): void {
   });
   body.style.margin = "0";
   // At the end of the first line of what is below.
-  line.style.cssText = "position:absolute;top:3px;right:10px;width:100px;text-align:right;z-index:1";
+  line.style.cssText = "position:absolute;top:3px;right:10px;width:100px;text-align:right;background:none;z-index:1";
   body.prepend(line);
   system.addEventListener("change", apply);
   apply();

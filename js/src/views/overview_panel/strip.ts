@@ -302,7 +302,7 @@ export function strips(view: TraceView): HTMLElement {
   const { link, data } = view.whole;
   const drawn = [
     new Strip(view, "One typical step"),
-    new Strip(view, "A slow one"),
+    new Strip(view, "A slow step"),
     new Strip(view, "The chosen step"),
   ];
   const box = h("section.tfp-scales", { "aria-label": "A step, to scale" }, ...drawn.map(({ element }) => element));

@@ -283,3 +283,4 @@ def test_a_fix_says_in_place_of_what_it_stands() -> None:
     assert call is not None
     fix = rewritten("Compile it.", call, call.with_keyword("jit_compile", "True"))
     assert str(fix) == "Compile it.\n# in place of f0.py:2\nnet.compile(loss, jit_compile=True)"
+    assert fix.replaces == "net.compile(loss)"
