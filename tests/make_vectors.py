@@ -234,13 +234,12 @@ def of_input(results: Analysis) -> dict[str, Any]:
 
 
 def of_overview(results: Analysis) -> dict[str, Any]:
-    """The step time, its parts, and the ops that cost most."""
+    """The step time and its parts."""
     found = results.overview
     times = {name: getattr(found, f"step_time_{name}_ms") for name in ("avg", "std", "min", "max")}
     return {
         "step_time_ms": times,
         "breakdown": records(found.breakdown[["category", "ms", "ratio"]]),
-        "top_ops": records(found.top_ops),
     }
 
 

@@ -461,7 +461,7 @@ class Profile:
         """All views in one widget, linked: the overview on top, the timeline across, a tab for each other view.
 
         Args:
-            compact: begin with the verdict, the steps and the first advice, some 250 pixels high; a button opens the rest.
+            compact: begin with the verdict, one typical step and the first advice, some 450 pixels high; a button opens the rest.
         """
         return self._views.dashboard(lambda name: getattr(self, name)(), is_compact=compact)
 

@@ -20,7 +20,13 @@ _TYPES = {
     "text": "string",
     "object": "unknown",
 }
-_OF_FIGURES = {"float": "number | null", "str": "string", "bool": "boolean", "tuple[str, ...]": "readonly string[]"}
+_OF_FIGURES = {
+    "float": "number | null",
+    "str": "string",
+    "bool": "boolean",
+    "tuple[str, ...]": "readonly string[]",
+    "tuple[int, ...]": "readonly number[]",
+}
 _WORDS = re.compile(r"`[\w ]+`(, `[\w ]+`)* or `[\w ]+`")
 """All that some text may be."""
 

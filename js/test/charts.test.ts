@@ -124,7 +124,7 @@ describe("step chart", () => {
     const part = (bars.top_compile[0] - bars.bottom_compile[0]) / bars.top_other[0];
     expect(part).toBeCloseTo((compile[0] as number) / ((duration[0] as number) / 1e9), 6);
     expect(root.textContent).toContain("compiles, left out");
-    expect(root.textContent).toContain("mean 21.3 ms");
+    expect(root.textContent).toContain("median 21.2 ms");
   });
 
   it("says what records the steps of another backend, and not how to mark them", async () => {
@@ -168,7 +168,7 @@ describe("step chart", () => {
 
   it("says in words what it shows and what is chosen", async () => {
     const { page, plot } = await show(stepChart);
-    expect(plot.getAttribute("aria-label")).toContain("mean 21.3 ms");
+    expect(plot.getAttribute("aria-label")).toContain("median 21.2 ms");
     page.link.set("time_range", rangeOf(12, 18));
     await settle();
     expect(plot.getAttribute("aria-valuetext")).toBe("steps 12 to 18");
@@ -446,7 +446,7 @@ describe("memory timeline", () => {
   });
 });
 
-describe("the words of the mean", () => {
+describe("the words of the median", () => {
   it("stand where they hide least of higher bars, at the end where that is everywhere", () => {
     expect(lowestRun([9, 9, 4, 5, 9], 2)).toBe(2);
     expect(lowestRun([5, 5, 5, 5], 2)).toBe(2);

@@ -225,7 +225,15 @@ describe("what is said of one host", () => {
   it("are the mean, spread and parts of its counted steps, and the sentence that follows", () => {
     const { of } = scene();
     const { overview, idle_ps } = hostMeta(of("a"));
-    expect(overview.step_time).toEqual({ avg: 12, std: Math.sqrt(8), min: 10, max: 14, n: 2, n_averaged: 2 });
+    expect(overview.step_time).toEqual({
+      avg: 12,
+      std: Math.sqrt(8),
+      min: 10,
+      max: 14,
+      median: 12,
+      n: 2,
+      n_averaged: 2,
+    });
     expect(overview.breakdown).toEqual([
       { category: "host_compute", ms: 9, ratio: 0.75 },
       { category: "input", ms: 3, ratio: 0.25 },

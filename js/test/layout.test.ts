@@ -5,7 +5,7 @@ import type { SessionMeta, TraceMeta } from "../src/data/meta";
 import type { Table } from "../src/data/pack";
 import { bottleneckOf, depthsOf, firstCallEnd, nodeStats } from "../src/model/input";
 import { cutNames } from "../src/model/names";
-import { formatPart, formatShare, meanFigure } from "../src/model/overview";
+import { formatPart, formatShare } from "../src/model/overview";
 import { describeRange, keepTogether, stepLabel, stepsOfRange, stepWords } from "../src/model/range";
 import { barOf, chartTop, niceTicks, stepBars, stepToBarAxis, timeOfSteps, timeToStepAxis } from "../src/model/steps";
 import { toCsv } from "../src/model/text";
@@ -108,7 +108,7 @@ describe("stepBars", () => {
     );
   });
 
-  it("breaks the bar of a step that the mean leaves out, and no other", () => {
+  it("breaks the bar of a step that the averages leave out, and no other", () => {
     expect(chartTop(stepTable([212, 20, 22], [0, 1, 1]))).toBeLessThan(30);
     expect(chartTop(stepTable([23, 20, 22], [0, 1, 1]))).toBeGreaterThan(23);
     expect(chartTop(stepTable([90, 20, 22]))).toBeGreaterThan(90);
@@ -216,12 +216,6 @@ describe("pipeline statistics", () => {
 });
 
 describe("words and files", () => {
-  it("gives mean and deviation one unit and the same decimals", () => {
-    expect(meanFigure(21.34, 0.41)).toEqual({ value: "21.3", deviation: "0.4", unit: "ms" });
-    expect(meanFigure(0.512, 0.0123)).toEqual({ value: "512", deviation: "12", unit: "µs" });
-    expect(meanFigure(21.3, 0.0004).deviation).toBe("0.0004");
-  });
-
   it("never rounds a part that is there to nothing", () => {
     expect([formatPart(0, 1), formatPart(0.01, 1), formatPart(13.14, 1)]).toEqual(["0", "<0.1", "13.1"]);
     expect([formatShare(0), formatShare(0.001), formatShare(0.624)]).toEqual(["0", "<1", "62"]);

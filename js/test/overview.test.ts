@@ -1,8 +1,8 @@
 // @vitest-environment jsdom
 
 import { afterEach, describe, expect, it } from "vitest";
-import type { LayerMeta, OverviewMeta, TraceMeta } from "../src/data/meta";
-import { type FactGroup, overviewFacts } from "../src/model/overview";
+import type { OverviewMeta, TraceMeta } from "../src/data/meta";
+import { type FactGroup, headlineOf, overviewFacts } from "../src/model/overview";
 import { mount } from "../src/ui/view";
 import { overviewPanel } from "../src/views/overview_panel/overview_panel";
 import { fakePage } from "./fake_host";
@@ -21,12 +21,11 @@ function factOf(groups: FactGroup[], group: string, name: string): string | unde
   return groups.find(({ title }) => title === group)?.facts.find((fact) => fact.name === name)?.value;
 }
 
-async function show(overview: OverviewMeta, given: Partial<TraceMeta> = {}, tables: object = {}) {
+async function show(overview: OverviewMeta, given: Partial<TraceMeta> = {}) {
   const scene = makeScene();
   const meta = scene.meta as unknown as TraceMeta;
   const pack = {
     ...scene,
-    tables: { ...scene.tables, ...tables },
     meta: { ...meta, ...given, overview: { ...meta.overview, ...overview } },
   };
   const page = await fakePage(pack);
@@ -35,9 +34,7 @@ async function show(overview: OverviewMeta, given: Partial<TraceMeta> = {}, tabl
   await settle();
   const root = el.firstElementChild as HTMLElement;
   const find = (selector: string) => root.querySelector(selector) as HTMLElement;
-  const press = (text: string) =>
-    [...root.querySelectorAll<HTMLElement>("button")].find((element) => element.textContent === text)?.click();
-  return { root, find, press };
+  return { root, find };
 }
 
 afterEach(() => document.body.replaceChildren());
@@ -77,7 +74,7 @@ describe("facts of the overview", () => {
   });
 
   it("say over how many steps the averages are", () => {
-    const step_time = { avg: 21.3, std: 0.4, min: 19.9, max: 22.2, n: 40, n_averaged: 39 };
+    const step_time = { avg: 21.3, std: 0.4, min: 19.9, max: 22.2, median: 21.2, n: 40, n_averaged: 39 };
     const groups = facts({ step_time, left_out: "Step 0 is excluded." });
     expect(factOf(groups, "Step time", "steps averaged")).toBe("39 of 40 steps");
     expect(factOf(groups, "Step time", "range")).toBe("19.9 to 22.2 ms");
@@ -103,54 +100,43 @@ describe("details of the overview panel", () => {
 describe("the header", () => {
   it("says how much of the device's memory is in use at the peak, the unit once where it is one", async () => {
     const use = (peak: number) => ({ allocator: "GPU_0_bfc", peak_bytes: peak, capacity_bytes: 80 * 2 ** 30 });
-    const words = async (peak: number) => (await show({}, { device_memory: use(peak) })).find(".tfp-figs").textContent;
+    const words = async (peak: number) => (await show({}, { device_memory: use(peak) })).find(".tfp-quiet").textContent;
     expect(await words(20 * 2 ** 30)).toContain("20.0 of 80.0 GiB GPU memory");
     expect(await words(20 * 2 ** 20)).toContain("20.0 MiB of 80.0 GiB GPU memory");
   });
 });
 
-describe("the line beside the verdict", () => {
-  const step_time = { avg: 10, std: 1, min: 9, max: 11, n: 4, n_averaged: 4 };
-
-  /** What is said of a scene whose ops are all of one layer or part. */
-  const said = async (limiter: string, part: Partial<LayerMeta>) => {
-    const n = (makeScene().meta as unknown as TraceMeta).op_name.length;
-    const layers = [{ layer: "net/dense", kind: "layer", ...part }] as unknown as LayerMeta[];
-    const told = { op_places: { n, columns: { layer: new Int32Array(n), phase: new Int32Array(n) } } };
-    return (await show({ step_time, limiter }, { layers, batch_room: [] }, told)).find(".glance").textContent;
-  };
-
-  it("is about the side whose ops limit the steps, or says nothing", async () => {
-    expect(await said("host_compute", {})).toMatch(/^Costliest layer: net\/dense, .+ of the host\)$/);
-    expect(await said("device_compute", {})).toMatch(/^Costliest layer: net\/dense, .+ of the device\)$/);
-    for (const limiter of ["input", "dispatch", "kernel_launch", "copy_to_device", ""])
-      expect(await said(limiter, {})).toBe("\u00a0");
-  });
-
-  it("names the optimizer or the copies where they cost most, and no layer where what costs most is of none", async () => {
-    expect(await said("device_compute", { layer: "adam", kind: "optimizer" })).toMatch(
-      /^Costliest part: adam \(optimizer\), /,
+describe("a headline", () => {
+  it("says shares of a step in place of ms, and what kind of limit that is apart", () => {
+    const of = (verdict: string) => Object.values(headlineOf(verdict)).join(" | ");
+    expect(
+      of("Host-bound: the GPU waits 46.3 of 59.3 ms a step for ops on the CPU (78 %), most of it in TopKV2."),
+    ).toBe("Host-bound | The GPU waits 78 % of a step for ops on the CPU, most of it in TopKV2.");
+    expect(
+      of("Compute-bound: the GPU computes in 7.96 of 13.1 ms a step (61 %); another 22 % is lost to copies."),
+    ).toBe("Compute-bound | The GPU computes in 61 % of a step; another 22 % is lost to copies.");
+    expect(of("Host-bound: in 3.0 of 9.0 ms a step of 5 batches the host waits for a GPU (33 %).")).toBe(
+      "Host-bound | In 33 % of a step of 5 batches the host waits for a GPU.",
     );
-    expect(await said("device_compute", { layer: "copies", kind: "other" })).toMatch(/^Costliest part: copies, /);
-    expect(await said("device_compute", { layer: "not in a layer", kind: "other" })).toBe("\u00a0");
-    expect(await said("host_compute", { layer: "input", kind: "input" })).toBe("\u00a0");
+    expect(of("No steps found: nothing was marked.")).toBe(" | No steps found: nothing was marked.");
   });
+});
 
-  it("names the layer that costs most and says whether a larger batch fits", async () => {
-    const n = (makeScene().meta as unknown as TraceMeta).op_name.length;
-    const layers = ["net/dense", "net/conv"].map((layer) => ({ layer, kind: "layer" })) as unknown as LayerMeta[];
-    const batch_room = ["A larger batch fits and may help", "1 of 80 GiB used"];
-    const told = { op_places: { n, columns: { layer: new Int32Array(n), phase: new Int32Array(n) } } };
-    const { find } = await show({ step_time, limiter: "device_compute" }, { layers, batch_room }, told);
-    expect(find(".glance").textContent).toMatch(
-      /^Costliest layer: net\/dense, .+ a step \(\d+ % of the \w+\) · A larger batch fits/,
+describe("the figures of the header", () => {
+  const step_time = { avg: 59.3, std: 40, min: 8, max: 300, median: 10.5, n: 10, n_averaged: 9 };
+
+  it("are the median step with its range and mean, and what computes how much of it", async () => {
+    const { root } = await show({ step_time, busy_ratio: 0.01, slow_steps: "4 of 9 steps: 285 ms" });
+    const figures = [...root.querySelectorAll(".tfp-figs .tfp-fig")].map((one) => one.textContent);
+    expect(figures[0]).toBe(
+      "10.5 ms a stepmedian of 9 of 10 steps8.00 to 300 ms · mean 59.3 ms4 of 9 steps: 285 ms16.9 steps/s",
     );
+    expect(figures[1]).toBe("1 %of a step the GPUcomputes");
   });
 
-  it("keeps its height where there is nothing to say, and is left out without steps", async () => {
-    const none = { layers: [], batch_room: [] };
-    expect((await show({ step_time }, none)).find(".glance").textContent).toBe("\u00a0");
-    expect((await show({ step_time: { ...step_time, n: 0 } }, none)).find(".glance")).toBeNull();
+  it("have no range and no mean of one step", async () => {
+    const { find } = await show({ step_time: { ...step_time, n: 1, n_averaged: 1 }, busy_ratio: null });
+    expect(find(".tfp-figs").textContent).toBe("10.5 ms a step1 step");
   });
 });
 
@@ -172,18 +158,7 @@ describe("the parts of a step", () => {
 describe("notices of the overview panel", () => {
   it("are text, whatever a trace put into them", async () => {
     const { root } = await show({ findings: [EVIL], environment: { hosts: [EVIL] } }, { advice_notices: [EVIL] });
-    expect(root.querySelector("img, .tfp-next b b, .tfp-facts b")).toBeNull();
+    expect(root.querySelector("img, .tfp-top b b, .tfp-facts b")).toBeNull();
     expect(root.textContent).toContain("<img src=x");
-  });
-});
-
-describe("top ops of the overview panel", () => {
-  it("are of the device first, of the host when asked", async () => {
-    const { root, press } = await show({});
-    const titles = () => [...root.querySelectorAll<HTMLElement>(".tfp-top ol button")].map((item) => item.title);
-    expect(titles().every((title) => title.includes("on the device"))).toBe(true);
-    press("host");
-    expect(titles().length).toBeGreaterThan(0);
-    expect(titles().every((title) => title.includes("on the host"))).toBe(true);
   });
 });

@@ -2,7 +2,6 @@
 
 import { CATEGORIES, type IteratorNode, type TraceMeta } from "../src/data/meta";
 import type { Pack, Table, TypedArray } from "../src/data/pack";
-import { opRows, opTotals } from "../src/model/ops";
 import { trainingRun } from "./fixtures";
 
 const MS = 1e9;
@@ -72,7 +71,6 @@ function newScene(options: SceneOptions): Pack {
     names: table({ family: Uint8Array.from({ length: meta.names.length }, (_, id) => family[id] ?? 7) }),
     occurrences,
     op_lines: opLines(occurrences, meta),
-    top_ops: topOps(occurrences, meta),
     memory,
     iterator_calls: iteratorCalls(pack.tables.steps),
   };
@@ -127,18 +125,6 @@ function opLines(occurrences: Table, meta: TraceMeta): Table {
     device: Uint8Array.from(lines, (line) => (meta.planes[meta.lines[line].plane].kind === "device" ? 1 : 0)),
     first_ps: new Float64Array(lines.length),
     last_ps: new Float64Array(lines.length).fill(meta.duration_ps),
-  });
-}
-
-function topOps(occurrences: Table, meta: TraceMeta): Table {
-  const totals = opTotals(occurrences, undefined, meta.op_name.length, null);
-  const rows = ([1, 0] as const).flatMap((side) => opRows(meta, totals, { side }).slice(0, 10));
-  return table({
-    host: new Int32Array(rows.length).fill(-1),
-    op: Int32Array.from(rows, ({ op }) => op),
-    occurrences: Float64Array.from(rows, (row) => row.occurrences),
-    ms: Float64Array.from(rows, ({ selfPs }) => selfPs / MS),
-    ratio: Float64Array.from(rows, ({ selfRatio }) => selfRatio),
   });
 }
 
@@ -282,7 +268,7 @@ function overview(nSteps: number, isCpu: boolean): TraceMeta["overview"] {
   const ms: Record<string, number> = { input: 13.1, host_compute: isCpu ? 7.6 : 0.6, output: 0.1, other: 0.5 };
   if (!isCpu) Object.assign(ms, { kernel_launch: 0.9, device_compute: 6.1 });
   return {
-    step_time: { avg: 21.3, std: 0.4, min: 19.9, max: 22.2, n: nSteps, n_averaged: nSteps - 1 },
+    step_time: { avg: 21.3, std: 0.4, min: 19.9, max: 22.2, median: 21.2, n: nSteps, n_averaged: nSteps - 1 },
     verdict: `Input-bound: the ${isCpu ? "model" : "GPU"} waits 13.1 of 21.3 ms a step for data (62 %).`,
     verdict_detail: "The slowest part of the pipeline is Map: 11.9 ms a step on 1 of 16 threads.",
     limiter: "input",

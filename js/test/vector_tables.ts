@@ -1,13 +1,13 @@
 /** What Python says of a range or a host -> the same as views work it out, compared. */
 
 import { numbers, type RangePs } from "../src/data/columns";
-import { HostTables, hostMeta, ofAllHosts } from "../src/data/hosts";
+import { HostTables, hostMeta } from "../src/data/hosts";
 import type { TraceMeta } from "../src/data/meta";
 import { EMPTY_TABLE, type Table } from "../src/data/pack";
 import type { TraceData } from "../src/data/store";
 import { opColors } from "../src/model/colors";
 import { layerRows, type OpRow, type OpTotals, opRows, PHASES } from "../src/model/ops";
-import { hostOverview, topOps } from "../src/model/overview";
+import { hostOverview } from "../src/model/overview";
 import { sourceHeat } from "../src/model/source";
 import { hloRows, hloTotals, withPrograms } from "../src/views/hlo_table/hlo_table";
 import { kernelRows } from "../src/views/kernel_table/kernel_table";
@@ -23,7 +23,6 @@ export interface OfRange extends Readonly<Record<string, readonly Row[] | RangeP
 export interface OfOverview {
   readonly step_time_ms: { readonly avg: number; readonly std: number; readonly min: number; readonly max: number };
   readonly breakdown: readonly Row[];
-  readonly top_ops: readonly Row[];
 }
 /** A trace, or one host of it. */
 export interface Part {
@@ -148,21 +147,10 @@ export function expectSourceLines(part: Part, totals: OpTotals, { range_ps, sour
   expectSameRows(ran(found, range_ps), ran(source_lines, range_ps), ["device", "file", "line", "bucket"]);
 }
 
-export function expectOverview(part: Part, { step_time_ms, breakdown, top_ops }: OfOverview) {
-  const { meta, table } = part;
+export function expectOverview(part: Part, { step_time_ms, breakdown }: OfOverview) {
+  const { meta } = part;
   const { step_time, breakdown: parts } = meta.overview;
   const { avg, std, min, max } = step_time ?? { avg: 0, std: 0, min: 0, max: 0 };
   expectRows([{ avg, std, min, max }], [step_time_ms]);
   expectSameRows(parts as unknown as readonly Row[], breakdown, ["category"]);
-  const side = meta.op_device.includes(1) ? 1 : 0;
-  const rows = topOps(meta, ofAllHosts(table("top_ops")) ?? EMPTY_TABLE, side);
-  expectSameRows(
-    rows.map(({ name, ms, ratio }) => ({ name, self_time_ms_per_step: ms, self_time_ratio: ratio })),
-    top_ops.map(({ name, self_time_ms_per_step, self_time_ratio }) => ({
-      name,
-      self_time_ms_per_step,
-      self_time_ratio,
-    })),
-    ["name"],
-  );
 }

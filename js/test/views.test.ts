@@ -151,12 +151,12 @@ describe("input graph", () => {
 });
 
 describe("overview panel", () => {
-  it("keeps a category of zero in its place and names the step that compiles", async () => {
+  it("names the parts of a step that are not zero, and the step that compiles", async () => {
     const { root } = await show(overviewPanel);
     const rows = [...root.querySelectorAll(".tfp-cat")].map((row) => row.textContent);
-    expect(rows).toContain("Device to device00");
+    expect(rows.some((row) => row?.startsWith("Device to device"))).toBe(false);
     expect(rows).toContain("Compilationin step 0");
-    expect(root.querySelector("header")?.textContent).toContain("21.3 ± 0.4 ms a step");
+    expect(root.querySelector("header")?.textContent).toContain("21.2 ms a step");
   });
 
   it("says below the verdict how the run compares with the last one of its cell", async () => {
@@ -166,15 +166,6 @@ describe("overview panel", () => {
       return page.host;
     });
     expect(root.querySelector(".tfp-verdict")?.textContent).toContain(since_last);
-  });
-
-  it("lists the ops of the averaged steps and selects one by click", async () => {
-    const { root, page } = await show(overviewPanel);
-    const top = [...root.querySelectorAll<HTMLElement>(".tfp-top ol button")];
-    expect(top.length).toBe(6);
-    top[0].click();
-    expect(page.link.get("selection")).toEqual([top[0].getAttribute("data-op-name")]);
-    expect(top[0].getAttribute("aria-pressed")).toBe("true");
   });
 });
 

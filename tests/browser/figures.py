@@ -246,8 +246,11 @@ def _of_steps(texts: Texts, scope: str) -> Iterator[Figure]:
     for place, text in texts.items():
         for match in re.finditer(rf"{NUMBER} of ({NUMBER}) ms a step", text):
             yield figure(("step", "", "", "time"), STEADY, f"{match[1]} ms", place)
-        for match in re.finditer(rf"[Ss]tep .*\bmean ({TIME})|^mean ({TIME})", text):
-            yield figure(("step", "", "", "time"), STEADY, match[1] or match[2], place)
+        for match in re.finditer(
+            rf"[Ss]tep .*\b(mean|median) ({TIME})|^(mean|median) ({TIME})|ms · (mean) ({TIME})", text
+        ):
+            name, time = [one for one in match.groups() if one]
+            yield figure(("step", "", "", "median" if name == "median" else "time"), STEADY, time, place)
         for pattern, category in _SENTENCES:
             for match in pattern.finditer(text):
                 yield figure(("part of a step", category, "", "time"), STEADY, f"{match[1]} ms", place)
@@ -255,16 +258,8 @@ def _of_steps(texts: Texts, scope: str) -> Iterator[Figure]:
 
 
 def _op_buttons(view: str, texts: Texts, scope: str) -> Iterator[Figure]:
-    """Ops as lists of buttons: those that cost most, and those of a line of code."""
+    """Ops of a line of code as a list of buttons."""
     for place, text in texts.items():
-        if view == "overview_panel" and " ol. " in place and place.endswith("@title"):
-            name, _, rest = text.partition("\n")
-            side = re.search(r"on the (device|host)", rest)
-            start = place.removesuffix("@title")
-            time, share = texts.get(f"{start} span.v[0]"), texts.get(f"{start} span.v[1]")
-            if side and time:
-                yield figure(("op", name, side[1], "self time"), scope, f"{time} ms", place)
-                yield figure(("op", name, side[1], "share of its side"), scope, f"{share} %", place)
         match = re.fullmatch(
             rf"(?s)(.+)\n({NUMBER}) runs?(?: a step)? on the (device|host), ({TIME})(?: a step)?", text
         )
@@ -311,9 +306,6 @@ def _header(texts: Texts) -> Iterator[Figure]:
             if name:
                 yield figure(("part of a step", name, "", "time"), STEADY, match[2], place)
                 yield figure(("part of a step", name, "", "share"), STEADY, match[3], place)
-        match = re.match(rf"Costliest layer: (.+), ({TIME}) a step ", text)
-        if match:
-            yield figure(("layer", match[1], "", "self time"), STEADY, match[2], place)
         match = re.search(rf"computes ({SHARE}) of a step", text)
         if match:
             yield figure(("part of a step", "Device compute", "", "share"), STEADY, match[1], place)
@@ -321,16 +313,56 @@ def _header(texts: Texts) -> Iterator[Figure]:
         unit = parts.get("span.u", "")
         value = parts.get("span.n", parts.get("span.n[0]", ""))
         if unit.endswith("a step") and value[:1].isdigit():
-            yield figure(("step", "", "", "time"), STEADY, f"{value} {unit.split()[0]}", start)
+            yield figure(("step", "", "", "median"), STEADY, f"{value} {unit.split()[0]}", start)
+        if match := re.match("of a step the ([CG]PU)", parts.get("div.d[0]", "")):
+            name = "Device compute" if match[1] == "GPU" else "Host compute"
+            yield figure(("part of a step", name, "", "share"), STEADY, f"{value} %", start)
+    for place, text in texts.items():
+        name = next((name for words, name in _HEADLINES.items() if words in text and " h2." in place), "")
+        if share := name and texts.get(f"{place} span.nb[0]", texts.get(f"{place} span.nb", "")):
+            yield figure(("part of a step", name, "", "share"), STEADY, share, place)
+    yield from _cards(texts)
     yield from _facts(texts)
+
+
+_HEADLINES = {
+    "GPU waits | of a step for data": "Input",
+    "GPU waits | of a step for ops on the CPU": "Host compute",
+    "GPU computes in | of a step": "Device compute",
+    "ops on the CPU compute in | of a step": "Host compute",
+}
+"""Headlines whose share, which is an element of its own, is that of a part of a step."""
+_NUMERALS = "①②③"
+
+
+def _cards(texts: Texts) -> Iterator[Figure]:
+    """What of the drawn step each numbered card is about: the line of the headline, the brackets, and what the drawing says."""
+    drawn = {
+        place.partition("@")[0]: (match[1], text)
+        for place, text in texts.items()
+        if (match := re.match(r".*step: ((?:epoch \d+, )?step \S+|\S+ \d+), ", text))
+        and place.endswith("svg.@aria-label")
+    }
+    for place, text in texts.items():
+        if match := re.match(
+            rf"([{_NUMERALS}]) .*: ({TIME}) of (.*), most of it|([{_NUMERALS}]) .*: ({TIME}) of (.*)$", text
+        ):
+            numeral, time, step = [one for one in match.groups() if one]
+            yield figure(("card", str(_NUMERALS.index(numeral) + 1), "", "time"), step, time, place)
+        for start, (step, _) in drawn.items():
+            if place.startswith(f"{start} ") and (match := re.fullmatch(rf"([{_NUMERALS}]) ({TIME})", text)):
+                yield figure(("card", str(_NUMERALS.index(match[1]) + 1), "", "time"), step, match[2], place)
+    for start, (step, words) in drawn.items():
+        for number, time in re.findall(rf"card (\d) is about ({TIME}) of it", words):
+            yield figure(("card", number, "", "time"), step, time, start)
 
 
 def _facts(texts: Texts) -> Iterator[Figure]:
     """The details, as pairs of a term and what it is."""
     for place, text in texts.items():
-        if "tfp-facts" in place and " span.label" in place and text == "average":
+        if "tfp-facts" in place and " span.label" in place and text in ("average", "median"):
             value = texts.get(place.replace("span.label", "span.value"), "")
-            yield figure(("step", "", "", "time"), STEADY, value, place)
+            yield figure(("step", "", "", "median" if text == "median" else "time"), STEADY, value, place)
 
 
 def _without_twins(found: list[Figure]) -> list[Figure]:

@@ -110,7 +110,7 @@
   /** The tabs that lead to a view, as patterns of their titles tell them; none where one of them is not offered. */
   function tabsOf(path) {
     const offered = [...view("dashboard").querySelectorAll("[role=tab]:not([hidden])")];
-    const found = path.map((title) => offered.find((one) => new RegExp(`^(${title})\\s*[\\d,]*$`).test(one.textContent)));
+    const found = path.map((title) => offered.find((one) => new RegExp(`^(${title})\\s*[\\d,.]*( .?s · .* %)?$`).test(one.textContent)));
     return found.includes(undefined) ? [] : found;
   }
   const open = (path) => {

@@ -68,12 +68,8 @@ class Screen:
         )  # else it may lie over the chart of a tab that is opened, which says what is under it
 
     def flip_overview(self) -> None:
-        """Show the ops that cost most and the details of the overview."""
-        overview = self.view("overview_panel")
-        for buttons in (".tfp-top .tfp-words button[aria-pressed='false']", ".tfp-more > button"):
-            button = overview.locator(buttons)
-            if button.count() and button.first.is_visible():
-                button.first.evaluate("button => button.click()")  # the details lie over what is below
+        """Show the details of the overview, which lie over what is below."""
+        self.view("overview_panel").locator(".tfp-more > button").first.evaluate("button => button.click()")
 
     def read_view(self, name: str) -> Texts:
         """What a view shows now."""

@@ -26,7 +26,7 @@ TABS = {
 
 def tab(dashboard: Locator, title: str) -> Locator:
     """A tab that is offered; its name ends in how many things it lists."""
-    return dashboard.get_by_role("tab", name=re.compile(rf"^(?:{title})\s*[\d,]*$"))
+    return dashboard.get_by_role("tab", name=re.compile(rf"^(?:{title})\s*[\d,.]*(?: .?s · .* %)?$"))
 
 
 def go_to(dashboard: Locator, view: str) -> None:

@@ -109,7 +109,7 @@ def show(notebook: Notebook, name: str) -> None:
     elif name == "tfp-fact-list":
         overview.locator(".tfp-more > button").click()
     elif name == "evidence":
-        overview.get_by_role("button", name="Show evidence").first.click()
+        overview.get_by_role("button", name="Show", exact=True).first.click()
 
 
 def lists() -> list[str]:

@@ -65,7 +65,7 @@ def open_page(page: Page, path: Path, width_px: int) -> Page:
     page.goto(path.as_uri())
     page.mouse.move(0, 0)
     box(page).wait_for()
-    page.locator('[data-tfprof="op_table"] [data-op-name]').first.wait_for()
+    opened(page, "op_table").locator("[data-op-name]").first.wait_for()
     return page
 
 
@@ -239,6 +239,8 @@ def test_a_host_of_a_reduced_profile_opens_in_full_and_back_and_one_that_cannot_
 ) -> None:
     prof = reduced
     frame = host.show(prof.dashboard())
+    host.serve(lambda: frame.locator(".tfp-top .tfp-card, .tfp-healthy").count(), "no advice")
+    opened(frame, "op_table")
     host.serve(lambda: ops(frame).count() == 4, "no ops")
     box(frame).fill("000")
     expect(frame.locator(".tfp-host-list")).to_contain_text("10 of 18 hosts")

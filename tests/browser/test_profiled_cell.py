@@ -99,7 +99,7 @@ def page(browser: Browser, shown: Notebook) -> Iterator[Page]:
 @pytest.fixture
 def exported(page: Page) -> Page:
     """The same with nothing selected."""
-    evidence = first_card(LinkedViews(page, page)).get_by_role("button", name="Show evidence")
+    evidence = first_card(LinkedViews(page, page)).get_by_role("button", name="Show", exact=True)
     if evidence.get_attribute("aria-pressed") == "true":
         evidence.click()
     return page
@@ -116,7 +116,7 @@ def views_of(notebook: Notebook) -> LinkedViews:
 def check_evidence_is_shown(views: LinkedViews, op: str) -> None:
     """The tab of the input pipeline is in front, and timeline and op table have the op selected."""
     tab = views.view("dashboard").get_by_role("tab", selected=True)
-    poll(lambda: tab.inner_text() == "Input", lambda: f"in front is {tab.inner_text()}")
+    poll(lambda: tab.inner_text().startswith("Input"), lambda: f"in front is {tab.inner_text()}")
     poll(lambda: op in views.text("timeline"), f"{op} is not in the details of the timeline")
     views.open_tab("op_table")
     poll(lambda: views.is_marked(op), f"{op} is not selected in the op table")
@@ -134,7 +134,7 @@ def test_the_planted_cause_is_the_first_card(notebook: Notebook) -> None:
 
 def test_a_click_selects_the_evidence_in_every_view_and_a_second_takes_it_back(notebook: Notebook) -> None:
     (op,) = notebook.value(f"{TOP}.selection.op_names")
-    evidence = first_card(notebook).get_by_role("button", name="Show evidence")
+    evidence = first_card(notebook).get_by_role("button", name="Show", exact=True)
     evidence.click()
     check_evidence_is_shown(views_of(notebook), op)
     notebook.wait_for_value("list(prof.link.selection)", [op])
@@ -153,7 +153,7 @@ def test_a_click_needs_no_kernel(notebook: Notebook) -> None:
     # A busy kernel still answers comms, in a thread of its own: only a stopped one knows nothing of the click.
     os.kill(kernel, signal.SIGSTOP)
     try:
-        first_card(notebook).get_by_role("button", name="Show evidence").click()
+        first_card(notebook).get_by_role("button", name="Show", exact=True).click()
         check_evidence_is_shown(views_of(notebook), op)
     finally:
         os.kill(kernel, signal.SIGCONT)
@@ -163,12 +163,12 @@ def test_a_click_needs_no_kernel(notebook: Notebook) -> None:
 def test_enter_on_a_card_of_an_exported_page_selects_and_takes_back(notebook: Notebook, exported: Page) -> None:
     (op,) = notebook.value(f"{TOP}.selection.op_names")
     views = LinkedViews(exported, exported)
-    evidence = first_card(views).get_by_role("button", name="Show evidence")
+    evidence = first_card(views).get_by_role("button", name="Show", exact=True)
     evidence.focus()
     exported.keyboard.press("Enter")
     poll(lambda: evidence.get_attribute("aria-pressed") == "true", "the card is not pressed")
     tab = views.view("dashboard").get_by_role("tab", selected=True)
-    assert tab.inner_text() == "Input"
+    assert tab.inner_text().startswith("Input")
     exported.keyboard.press("Enter")
     poll(lambda: evidence.get_attribute("aria-pressed") == "false", "the card is still pressed")
     exported.keyboard.press("Enter")
@@ -181,13 +181,13 @@ def test_the_fix_can_be_read_selected_and_copied(notebook: Notebook, exported: P
     words, code = notebook.value(f"[{TOP}.fix.words, {TOP}.fix.code]")
     assert card.locator(".body p").all_inner_texts()[1:] == [words]
     assert "\nreturn tf.data.Dataset.range(8 * 12).map(slow" in code  # the user's own statement
-    assert card.locator("pre").inner_text() == code
+    assert "".join(card.locator("pre > :not(del)").all_inner_texts()) == code
     select = """pre => {
         getSelection().selectAllChildren(pre);
         return [getSelection().toString(), getComputedStyle(pre).userSelect];
     }"""
     assert card.locator("pre").evaluate(select) == [code, "text"]
-    assert card.get_by_role("button", name="Show evidence").get_attribute("aria-pressed") == "false"
+    assert card.get_by_role("button", name="Show", exact=True).get_attribute("aria-pressed") == "false"
     copy = card.get_by_role("button", name="Copy")
     copy.click()
     poll(lambda: card.get_by_role("button", name="Copied").count() == 1, "the button does not say that it copied")
@@ -219,7 +219,7 @@ def test_cards_are_whole_and_accessible(exported: Page, width_px: int, theme: st
     panel = '[data-tfprof="overview_panel"]'
     assert audit(exported, panel) == []
     card = first_card(views)
-    card.get_by_role("button", name="Show evidence").click()
+    card.get_by_role("button", name="Show", exact=True).click()
     assert audit(exported, panel) == []
     assert views.view("overview_panel").evaluate(CLIPPED) == []
     picture(exported, f"advice-open-{theme}-{width_px}")

@@ -17,7 +17,7 @@ from tests.builders import Event, event, line, plane, trace
 from tests.captures import committed
 from tests.table_goldens import DRAWN
 from tests.unit.analysis.advice.selected import why_gain_is_not_of_rows, why_nothing_is_seen
-from tfprof_widgets.analysis import RULES, TABLES, Analysis
+from tfprof_widgets.analysis import RULES, TABLES, Analysis, drawn_rows
 
 COMPUTING = ("device_compute", "device_to_device", "device_collectives")
 """Categories of a step in which its device has work."""
@@ -147,6 +147,12 @@ def test_all_time_of_steps_has_an_owner_and_parts_verdict_and_cards_are_sums_of_
     for category in overview.breakdown["category"]:
         found = [parts.get((step, category), 0.0) for step in steps["step"]]
         np.testing.assert_allclose(found, steps[f"{category}_ms"], atol=1e-9, err_msg=category)
+    drawn = drawn_rows(whole.run.results, whole.run.results.claimed, overview.typical_steps)
+    assert set(overview.typical_steps) <= set(drawn["step"])
+    for name in ("category", "advice"):
+        of_all = own.groupby(["step", name])["time_ms"].sum()
+        of_drawn = drawn.groupby(["step", name])["time_ms"].sum()
+        np.testing.assert_allclose(of_drawn, of_all.reindex(of_drawn.index), rtol=1e-9)
     if not overview.limiter:
         return
     ms = dict(zip(overview.breakdown["category"], overview.breakdown["ms"], strict=True))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .advice.input_rules import HIDDEN_BY_PREFETCH
     from .advice.rules import RULES, advice_table, find_advice, fitting
     from .advice.run import MappedFunction, Run, mapped_function
+    from .attribution import drawn_rows
     from .common import (
         PS_PER_MS, PS_PER_US, amount, dense_codes, ends, head, median_and_interval, milliseconds, moments_of,
         number, percent, plural, tail_of_text, two_sided,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -46,6 +49,7 @@ ATTRIBUTION = table(
     Of no stretch two pieces of advice speak: one that speaks of a part of it is cut.
     Empty in a reduced profile (not `has_events`): `prof.host(name).attribution` has that of one host.
     """,
+    browser="step category start_ms duration_ms time_ms event op layer line advice",
     file="attribution",
     read=lambda analysis: attribution_table(analysis, analysis.claimed),
     of_executions="attribution",
@@ -85,6 +89,43 @@ def attribution_table(facts: Facts, claimed: Claimed) -> pd.DataFrame:
             "advice": claimed.advice,
         }
     )
+
+
+_MOST_ROWS, _MOST_STEPS = 600, 64
+"""That are drawn."""
+_N_THIN, _N_BINS = 500, 125
+"""What is shorter than such a part of a step is drawn as a sum of such a part."""
+
+
+def drawn_rows(facts: Facts, claimed: Claimed, typical: Sequence[int]) -> pd.DataFrame:
+    """What of `attribution` is drawn of a step, of as many steps as that is little for, the typical ones first; short stretches
+    are sums by category and advice, so that each adds up as before."""
+    rows, frame = claimed.rows, facts.steps.frame
+    start_ps, length_ps = (frame[name].to_numpy(np.int64) for name in ("start_ps", "duration_ps"))
+    far = np.abs(np.arange(len(frame)) - (typical[0] if typical else 0))
+    far[list(typical)] = -1
+    steps = np.argsort(far, kind="stable")[:_MOST_STEPS]
+    own = np.flatnonzero(np.isin(rows.step, steps))
+    step, lasts_ps = rows.step[own], (rows.end_ps - rows.start_ps)[own]
+    part = (rows.start_ps[own] - start_ps[step]) * _N_BINS // np.maximum(length_ps[step], 1)
+    is_thin = lasts_ps * _N_THIN < length_ps[step]
+    found = pd.DataFrame({"step": step, "category": rows.category[own], "advice": claimed.advice[own], "row": own})
+    found = found.assign(part=np.where(is_thin, part, own + _N_BINS), start_ps=rows.start_ps[own])
+    found = found.assign(end_ps=rows.end_ps[own], time_ps=rows.time_ps[own])
+    sums = found.groupby(["step", "category", "advice", "part"], as_index=False).agg(
+        row=("row", "first"),
+        n=("row", "size"),
+        start_ps=("start_ps", "min"),
+        end_ps=("end_ps", "max"),
+        time_ps=("time_ps", "sum"),
+    )
+    n_rows = np.bincount(sums["step"], minlength=len(frame))[steps].cumsum()
+    sums = sums[sums["step"].isin(steps[: max(len(typical), int((n_rows <= _MOST_ROWS).sum()))])]
+    first, is_sum = sums["row"].to_numpy(), sums["n"].to_numpy() > 1
+    columns = {one.name: getattr(rows, one.name)[first] for one in fields(rows)}
+    columns |= {name: sums[name].to_numpy() for name in ("start_ps", "end_ps", "time_ps")}
+    columns |= {name: np.where(is_sum, -1, columns[name]) for name in ("event", "op")}
+    return attribution_table(facts, Claimed(Attribution(**columns), claimed.advice[first]))
 
 
 def phase_of(rows: Attribution, layers: Layers) -> Int64:

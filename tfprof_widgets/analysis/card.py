@@ -36,6 +36,8 @@ class Fix:
     """Statements that run as they are; empty where words alone say it."""
     names: frozenset[str] = frozenset()
     """Names of the user's program that the code uses."""
+    replaces: str = ""
+    """The statement of the user's that the code stands in place of, as it is written; empty where it is new."""
 
     def __post_init__(self) -> None:
         wrong = why_it_does_not_run(self.code, self.names) if self.code else ""
@@ -44,7 +46,7 @@ class Fix:
 
     def also(self, words: str) -> Fix:
         """The same with `words`, another sentence, behind its own."""
-        return Fix(f"{self.words} {words}", self.code, self.names)
+        return replace(self, words=f"{self.words} {words}")
 
     def __str__(self) -> str:
         return "\n".join(filter(None, (self.words, self.code)))
@@ -507,7 +509,8 @@ def rewritten(words: str, call: UserCall | None, code: str, more: str = "") -> F
     """A fix whose code stands in place of the user's statement; words alone where there is none."""
     if call is None or not code:
         return Fix(words)
-    return Fix(words, f"{remark(f'in place of {call.place}')}{code}{more}", call.names)
+    text = ast.get_source_segment(call.text, call.statement, padded=True) or ""
+    return Fix(words, f"{remark(f'in place of {call.place}')}{code}{more}", call.names, textwrap.dedent(text))
 
 
 def user_files(source_map: SourceMap) -> Iterator[tuple[str, str]]:

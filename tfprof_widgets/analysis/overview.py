@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ..trace.arrays import Bool
+from ..trace.arrays import Bool, Float64, Int64
 from ..trace.capture_facts import unrecorded_remedy, unrecorded_verdict
 from .advice.causes import locked_ms
 from .advice.computing import NO_COMPUTE
@@ -73,6 +74,14 @@ class Overview:
     """The shortest averaged step, in ms."""
     step_time_max_ms: float
     """The longest averaged step, in ms."""
+    step_time_median_ms: float
+    """The median averaged step, in ms; where steps are of two kinds, of the shorter kind."""
+    typical_steps: tuple[int, ...]
+    """Row of `Profile.steps` of the averaged step that is nearest to the median; where steps are of two kinds one of each. Empty
+    without averaged steps.
+    """
+    slow_steps: str
+    """Where steps are of two kinds how many are of the longer one, and how long these take; else empty."""
     is_averaged: Bool
     """For each row of `Profile.steps` whether the averages include it: an array of bool."""
     left_out: str
@@ -133,7 +142,7 @@ class Overview:
         return f"Overview({plural(self.n_steps, 'step')}: {self.verdict})"
 
 
-_PLAIN = ("float", "str", "bool", "tuple[str, ...]")
+_PLAIN = ("float", "str", "bool", "tuple[str, ...]", "tuple[int, ...]")
 IN_BROWSER = [one for one in fields(Overview) if one.type in _PLAIN and not one.name.startswith("step_time")]
 """The figures and sentences that the browser gets under these names."""
 
@@ -145,6 +154,7 @@ def compute_overview(facts: Facts, *, failure: MemoryFailure | None = None) -> O
     averaged, left_out, _ = facts.averaged_steps
     chosen = steps.frame[averaged]
     times = _step_times(chosen)
+    kinds = _kinds(chosen["step_time_ms"].to_numpy(np.float64))
     breakdown = _breakdown(chosen, times["step_time_avg_ms"])
     limit, busy_ratio, load = _judged(facts, chosen, breakdown, times["step_time_avg_ms"])
     memory = judge_memory(facts.memory.summary)
@@ -156,6 +166,9 @@ def compute_overview(facts: Facts, *, failure: MemoryFailure | None = None) -> O
         n_steps=len(steps),
         n_steps_averaged=len(chosen),
         **times,
+        step_time_median_ms=kinds[0].median_ms if kinds else 0.0,
+        typical_steps=tuple(int(np.flatnonzero(averaged)[one.nearest]) for one in kinds),
+        slow_steps="" if len(kinds) < 2 else f"{kinds[1].n} of {len(chosen)} steps: {milliseconds(kinds[1].median_ms)}",
         is_averaged=averaged,
         left_out=left_out,
         is_inferred=bool((steps.frame["source"] == "inferred").any()),
@@ -280,6 +293,34 @@ def _step_times(chosen: pd.DataFrame) -> dict[str, float]:
         "step_time_min_ms": float(times.min()) if n else 0.0,
         "step_time_max_ms": float(times.max()) if n else 0.0,
     }
+
+
+_APART = 2.0
+"""Of two kinds, each of two steps or more, the shortest of the longer takes so many times what the longest of the others does."""
+
+
+class _KindOfSteps(NamedTuple):
+    n: int
+    median_ms: float
+    nearest: int
+    """Which of all steps is nearest to that, in the middle where several are."""
+
+    @classmethod
+    def of(cls, time_ms: Float64, rows: Int64) -> _KindOfSteps:
+        median_ms = float(np.median(time_ms[rows]))
+        order = np.lexsort((np.abs(rows - rows.mean()), np.abs(time_ms[rows] - median_ms)))
+        return cls(len(rows), median_ms, int(rows[order[0]]))
+
+
+def _kinds(time_ms: Float64) -> list[_KindOfSteps]:
+    """The steps, or where no more than half of them take far longer than all others, those others and these."""
+    n = len(time_ms)
+    order = np.argsort(time_ms, kind="stable")
+    ordered = time_ms[order]
+    edges = np.arange((n + 1) // 2, n - 1)
+    apart = ordered[edges] / np.maximum(ordered[edges - 1], 1e-9) if len(edges) else np.zeros(1)
+    edge = int(edges[apart.argmax()]) if n > MIN_STEPS and apart.max() >= _APART else n
+    return [_KindOfSteps.of(time_ms, np.sort(rows)) for rows in (order[:edge], order[edge:]) if len(rows)]
 
 
 def _top_ops(facts: Facts) -> pd.DataFrame:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from ..analysis.advice.host import batch_words
 from ..analysis.analysis import Analysis
+from ..analysis.attribution import ATTRIBUTION, drawn_rows
 from ..analysis.common import hosts_of
 from ..analysis.comparison.changes import UNCHANGED
 from ..analysis.comparison.comparison import RunDiff
@@ -62,7 +63,6 @@ from .tables import (
 _MAX_SOURCE_CHARACTERS = 1_000_000
 """Of one file of code."""
 _OP_PLACE_BYTES = 10
-_TOP_OPS = "occurrences ms:self_time_ms_per_step ratio:self_time_ratio"
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -92,6 +92,7 @@ def _late_sections(results: Analysis, names: Names) -> Iterator[Section]:
     source = cache(lambda: source_meta(results.source_lines))
     yield late("advice", lambda: advice_list(results.advice))
     yield late("advice_notices", lambda: list(results.advice_notices))
+    yield late("attribution", lambda: _attribution(results))
     yield late("batch_room", lambda: [*batch_words(results, results.advice)])
     yield late("source_lines", lambda: source()["source_lines"])
     yield late("source_samples", lambda: source()["source_samples"])
@@ -107,6 +108,18 @@ def _late_sections(results: Analysis, names: Names) -> Iterator[Section]:
     hlo_rows = _cut(names, lambda rows: hlo_list(results, UserFiles.of_map(results.source_map), rows))
     yield _list("hlo_ops", hlo_rows, len(results.hlo_ops.frame), is_late=True)
     yield late("hlo_graphs", lambda: hlo_graph_list(results))
+
+
+_DECIMALS = 5
+"""Of ms that are drawn."""
+
+
+def _attribution(results: Analysis) -> list[dict[str, Any]]:
+    """What has the time of typical steps; nothing where that is not known."""
+    if not results.has_events or not len(results.steps):
+        return []
+    rows = drawn_rows(results, results.claimed, results.overview.typical_steps)
+    return records(rows[ATTRIBUTION.in_browser()].round(_DECIMALS))
 
 
 def _list_sections(results: Analysis, names: Names) -> Iterator[Section]:
@@ -138,13 +151,12 @@ def _files(files: list[dict[str, str]]) -> list[dict[str, str]]:
 def _table_sections(results: Analysis, names: Names, lines: Int32) -> Iterator[Section]:
     """The tables, each with how it is cut to a window of time.
 
-    `top_ops` are of averaged steps if there are any; `op_shares` maps units to framework ops.
+    `op_shares` maps units to framework ops.
     """
     whole, shares, rates, hlo_ops = results.host_sums, results.op_shares, op_rates(results), results.hlo_ops
     n_ops, pieces = len(shares), results.steps.pieces
     sums = "occurrences:count total_ps self_ps"
     yield _columns("ops", n_ops, partial(op_table, results, names))
-    yield _columns("top_ops", len(results.top_ops), partial(table_of, results.top_ops, i4="host op", f8=_TOP_OPS))
     totals = whole.on_all_hosts()
     yield _columns("unit_totals", len(totals.unit), partial(table_of, totals, i4="unit", f8=sums))
     yield _columns("steps", len(results.steps.frame), partial(step_table, results))
@@ -229,9 +241,11 @@ def _held(snapshots: Snapshots) -> Interval:
 
 
 N_STEPS = 8
-"""In which a reader sees who waits for whom."""
+"""Around it, of which the first parts have most of the events."""
 KEPT_STEPS = 3
-"""The middle steps, of which a page has every event."""
+"""Around the typical step, of which a page has every event."""
+_FEW_STEPS = 9
+"""A capture of fewer typical steps is shown whole."""
 _MARGIN = 0.05
 _MIN_SPAN_PS = 1000.0
 N_BINS = 512
@@ -249,33 +263,35 @@ def bounds_of(facts: Facts, duration_ps: int) -> Span:
     return 0.0, float(max(1_000_000, duration_ps, end))
 
 
-def first_view(facts: Facts, bounds: Span) -> Span:
-    """A few typical steps; the whole capture where it is little more or has none; one session where they are far apart."""
-    few = _span_of(facts, N_STEPS)
+def first_view(results: Analysis, bounds: Span, n_steps: int = 1) -> Span:
+    """The typical step, with more around it where asked for; the whole capture where it is few steps or has none; one session
+    where they are far apart."""
+    few = _span_of(results, n_steps)
     if few is not None:
-        is_most = bounds[1] - bounds[0] < 3 * (few[1] - few[0])
+        is_most = bounds[1] - bounds[0] < max(3, _FEW_STEPS / n_steps) * (few[1] - few[0])
         return bounds if is_most else _fitted(few, bounds)
-    sessions = facts.trace.sessions
+    sessions = results.trace.sessions
     if len(sessions) > 1 and _captured_ps(sessions, bounds) < (bounds[1] - bounds[0]) / _SPARSE:
         return _fitted((float(sessions[0].start_ps), float(sessions[0].stop_ps)), bounds)
     return bounds
 
 
-def kept_view(facts: Facts, bounds: Span) -> Span:
+def kept_view(results: Analysis, bounds: Span) -> Span:
     """The span of which a page has every event: three typical steps; without steps the first view."""
-    return _span_of(facts, KEPT_STEPS) or first_view(facts, bounds)
+    return _span_of(results, KEPT_STEPS) or first_view(results, bounds)
 
 
-def _span_of(facts: Facts, n_steps: int) -> Span | None:
-    """When at most so many typical steps of the first host begin and end."""
-    # Steps of several hosts run at the same time: eight of a hundred hosts would be less than one.
-    columns = (facts.steps.frame[name].to_numpy() for name in ("host", "session", "start_ps", "duration_ps"))
+def _span_of(results: Analysis, n_steps: int) -> Span | None:
+    """When at most so many usual steps around the typical one begin and end, of its host."""
+    columns = (results.steps.frame[name].to_numpy() for name in ("host", "session", "start_ps", "duration_ps"))
     host, session, start_ps, duration_ps = columns
-    of_one = np.flatnonzero(host == host[:1])
-    few = typical_steps(facts.is_averaged[of_one], session[of_one], n_steps)
-    if few is None:
+    if not results.overview.typical_steps:
         return None
-    first, last = of_one[list(few)].tolist()
+    typical = results.overview.typical_steps[0]
+    of_one = np.flatnonzero(host == host[typical])
+    around = int(np.searchsorted(of_one, typical))
+    few = typical_steps(results.is_averaged[of_one], session[of_one], n_steps, around=around)
+    first, last = of_one[list(few or (around, around))].tolist()
     return float(start_ps[first]), float(start_ps[last] + duration_ps[last])
 
 
@@ -288,13 +304,17 @@ def _captured_ps(sessions: Sequence[Session], bounds: Span) -> float:
     return bounds[1] - bounds[0] - between
 
 
-def typical_steps(is_averaged: np.ndarray, session: np.ndarray, n_steps: int = N_STEPS) -> tuple[int, int] | None:
-    """First and last of at most so many neighbouring usual steps of the session in the middle; None without usual steps."""
+def typical_steps(
+    is_averaged: np.ndarray, session: np.ndarray, n_steps: int = N_STEPS, *, around: int | None = None
+) -> tuple[int, int] | None:
+    """First and last of at most so many neighbouring usual steps of one session, in the middle or around one; else None."""
     usual = np.flatnonzero(is_averaged)
     if not len(usual):
         return None
-    first = last = int(usual[max(0, (len(usual) - n_steps) // 2)])
+    first = last = int(usual[max(0, (len(usual) - n_steps) // 2)]) if around is None else around
     like = np.asarray(is_averaged, np.bool_) & (session == session[first])
+    while around is not None and first > 0 and like[first - 1] and last - first < n_steps // 2:
+        first -= 1
     while last - first + 1 < n_steps and last + 1 < len(like) and like[last + 1]:
         last += 1
     while last - first + 1 < n_steps and first > 0 and like[first - 1]:

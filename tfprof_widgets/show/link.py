@@ -52,7 +52,7 @@ class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
     step = traitlets.Int(-1).tag(sync=True)
     """Row of the selected step in `Profile.steps`, 0 the first, or -1 for none."""
     stretches = traitlets.Tuple(default_value=()).tag(sync=True)
-    """What a card's "Show evidence" marks in the timeline: begin and end of each stretch in turn, nanoseconds after the
+    """What a card's "Show" marks in the timeline: begin and end of each stretch in turn, nanoseconds after the
     trace origin. Another `time_range` or `selection` that is set here removes them.
     """
 

@@ -93,7 +93,7 @@ def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
         {
             **fields_of(one, "rule", "severity", "headline", "title"),
             "evidence": [[name, plain(value)] for name, value in one.evidence.items()],
-            "fix": fields_of(one.fix, "words", "code"),
+            "fix": fields_of(one.fix, "words", "code", "replaces"),
             **fields_of(one, "gain_ratio", "share_of"),
             "op_names": list(one.selection.op_names[:_MOST_OPS]),
             "time_range_ns": [int(t) for t in one.selection.time_range_ns],
@@ -304,7 +304,7 @@ def _overview(results: Analysis) -> dict[str, Any]:
     overview = results.overview
     return {
         "step_time": {
-            **{name: getattr(overview, f"step_time_{name}_ms") for name in ("avg", "std", "min", "max")},
+            **{name: getattr(overview, f"step_time_{name}_ms") for name in ("avg", "std", "min", "max", "median")},
             "n": overview.n_steps,
             "n_averaged": overview.n_steps_averaged,
         },

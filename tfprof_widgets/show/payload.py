@@ -16,7 +16,7 @@ from ..analysis.analysis import Analysis
 from ..analysis.common import head
 from ..trace.arrays import Int64
 from ..trace.trace import Trace, dtype_name
-from .contents import activity, bounds_of, first_view, kept_view, sections_of
+from .contents import N_STEPS, activity, bounds_of, first_view, kept_view, sections_of
 from .counters import (
     PsSpan,
     compute_positions,
@@ -76,7 +76,7 @@ class Payload:
         self.home_ps, self.kept_ps = first_view(results, bounds), kept_view(results, bounds)
         """What is shown first, and the span of which a page has every event."""
         self.tiles = compute_tiles(trace, self.positions, self.kept_ps)
-        self._sample = sample_events(self.tiles, self.home_ps, n_wanted=_SAMPLED_EVENTS)
+        self._sample = sample_events(self.tiles, first_view(results, bounds, N_STEPS), n_wanted=_SAMPLED_EVENTS)
         self.names = _numbered_names(results, self.positions.order[self._sample])
         self.events = EventTables(results, self.tiles, self.names)
         self.sections = sections_of(results, self.names, line_numbers(trace, self.positions.lines))

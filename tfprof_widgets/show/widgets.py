@@ -58,7 +58,7 @@ def step_chart_figure() -> str:
     figure.segment("x", "low", "x", "high", source=whiskers).glyph.name = "whisker"
     breaks = ColumnDataSource({"xs": [], "ys": []}, name="breaks")
     figure.patches("xs", "ys", source=breaks, line_alpha=0).glyph.name = "break"
-    figure.add_layout(Span(name="mean", dimension="width", location=0, line_dash=[3, 3], line_width=1, visible=False))
+    figure.add_layout(Span(name="median", dimension="width", location=0, line_dash=[3, 3], line_width=1, visible=False))
     _band(figure, "range")
     _band(figure, "hover")
     return _item(figure)
@@ -443,7 +443,7 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
 
 
 class OverviewPanel(View):
-    """How long a step takes, what limits it, where its time goes and which ops cost most: `Profile.overview_panel()` gives it."""
+    """How long a step takes, what limits it, one step to scale, and what to change: `Profile.overview_panel()` gives it."""
 
 
 class OpTable(View):
@@ -554,7 +554,7 @@ class Dashboard(View):
 
 
 class Compact(Dashboard):
-    """The overview and the steps, until a button opens the dashboard: `Profile.dashboard(compact=True)` gives it."""
+    """The overview, until a button opens the dashboard: `Profile.dashboard(compact=True)` gives it."""
 
     entry = "dashboard"
 

@@ -46,14 +46,6 @@ function taken(table: Table, kept: Int32Array, maps: Readonly<Record<string, Int
   return { n: kept.length, columns };
 }
 
-/** Of a table in which all hosts together have rows of their own, which are no host's, these. */
-export function ofAllHosts(table: Table | undefined): Table | undefined {
-  if (table === undefined) return undefined;
-  const host = numbers(table, "host");
-  const rows = keptRows(table.n, (row) => host[row] < 0);
-  return rows.length === 0 ? table : taken(table, rows, {});
-}
-
 type List = "hosts" | "lines" | "steps" | "pipelines" | "allocators";
 
 interface Owned {
@@ -69,7 +61,7 @@ const BY_HOST: Owned = { by: "host", of: "hosts" };
 /** A table that is not here, or without its column, is that of all hosts. */
 const OWNED: Readonly<Record<string, Owned>> = {
   ...{ steps: BY_HOST, kernel_runs: BY_HOST, copy_runs: BY_HOST, host_totals: BY_HOST, step_totals: BY_HOST },
-  ...{ kernel_totals: BY_HOST, kernel_step_totals: BY_HOST, top_ops: BY_HOST },
+  ...{ kernel_totals: BY_HOST, kernel_step_totals: BY_HOST },
   step_pieces: { by: "step", of: "steps", counts: { step: "steps" } },
   occurrences: { by: "line", of: "lines", counts: { parent: "rows" } },
   op_lines: { by: "line", of: "lines" },
@@ -322,8 +314,7 @@ export class Chosen {
   #dataOf(whole: TraceData): TraceData {
     const chosen = this;
     const table = (name: string) => {
-      if (chosen.#tables !== null) return chosen.#tables.table(name);
-      return name === "top_ops" ? ofAllHosts(whole.table(name)) : whole.table(name);
+      return chosen.#tables === null ? whole.table(name) : chosen.#tables.table(name);
     };
     return over(whole, {
       get of() {

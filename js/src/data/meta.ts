@@ -1,6 +1,7 @@
 /** Types of a Pack's `meta` object, as `show/lists.py` writes it; rows of tables are in `tables.ts`. Times are ps after the trace origin unless named otherwise. */
 
 import type {
+  AttributionRow,
   CopiesRow,
   HloOpsRow,
   InputPipelineIteratorsRow,
@@ -15,7 +16,7 @@ import type {
   StragglersRow,
 } from "./tables";
 
-export type { CopiesRow as CopyMeta, MemorySummaryRow, StragglersRow as StragglerMeta } from "./tables";
+export type { AttributionRow, CopiesRow as CopyMeta, MemorySummaryRow, StragglersRow as StragglerMeta } from "./tables";
 
 /** Step-time categories in the order of their ids. */
 export const CATEGORIES = [
@@ -106,7 +107,7 @@ interface InputMeta {
 }
 
 export interface OverviewMeta extends Partial<OverviewFigures> {
-  step_time?: { avg: number; std: number; min: number; max: number; n: number; n_averaged: number };
+  step_time?: { avg: number; std: number; min: number; max: number; median: number; n: number; n_averaged: number };
   breakdown?: OverviewBreakdownRow[];
   has_device?: boolean;
   environment?: Record<string, unknown>;
@@ -157,8 +158,8 @@ export interface AdviceMeta {
   title: string;
   /** Each name ends in its unit, such as `input_ms`; null where there is no number. */
   evidence: [name: string, value: number | string | null][];
-  /** What to do; the code is empty where words alone say it, and runs as it is pasted. */
-  fix: { words: string; code: string };
+  /** What to do; the code is empty where words alone say it, runs as it is pasted, and may replace a statement of the user's. */
+  fix: { words: string; code: string; replaces?: string };
   /** The share of a step that it could win at most; about, where `estimate` says how; 0: not about time. */
   gain_ratio: number;
   share_of?: "step" | "sample" | "time captured";
@@ -243,6 +244,8 @@ export interface TraceMeta {
   layers?: LayerMeta[];
   /** What to change, what matters most first. Of a long capture it comes after the first paint, with the next two. */
   advice?: AdviceMeta[];
+  /** What has the time of typical steps, short stretches of a step as sums; none where that is not known. */
+  attribution?: AttributionRow[];
   /** Whether a larger batch fits, and why; none where none does. */
   batch_room?: string[];
   advice_notices?: string[];

@@ -1,5 +1,19 @@
 /** Rows of tables, as Python declares (and explains) and sends them: made by `python -m tools.typescript`. */
 
+/** A stretch of a step, or of the time between steps, by step, then category and time. */
+export interface AttributionRow {
+  readonly step: number;
+  readonly category: string;
+  readonly start_ms: number;
+  readonly duration_ms: number;
+  readonly time_ms: number;
+  readonly event: string;
+  readonly op: string;
+  readonly layer: string;
+  readonly line: string;
+  readonly advice: number;
+}
+
 /** A kernel by name, launch and op, most total time first. */
 export interface KernelsRow {
   readonly name: string;
@@ -153,6 +167,8 @@ export interface OverviewBreakdownRow {
 
 /** Figures and sentences of `Profile.overview`, under their names there; null for what is not known. */
 export interface OverviewFigures {
+  readonly typical_steps: readonly number[];
+  readonly slow_steps: string;
   readonly left_out: string;
   readonly is_inferred: boolean;
   readonly limiter: string;

@@ -84,6 +84,9 @@ export interface Arrangement extends Readonly<Record<"closedPlanes" | "openHosts
   filter: string;
 }
 
+/** As the drawn step of the overview has it. */
+const USUAL_COLOR: ColorBy = "category";
+
 /** `pinned`: what is pinned until the reader changes it. */
 export function newArrangement(pinned: readonly TrackKey[] = []): Arrangement {
   return {
@@ -97,7 +100,7 @@ export function newArrangement(pinned: readonly TrackKey[] = []): Arrangement {
     calledLines: new Set(),
     pinned: [...pinned],
     hidden: new Set(),
-    colorBy: "family",
+    colorBy: USUAL_COLOR,
     filter: "",
   };
 }
@@ -120,7 +123,7 @@ export function arrangementToJson(own: Arrangement, untouched: Arrangement = new
   if (own.openLevels.size > 0) out.levels = [...own.openLevels].sort(([a], [b]) => a - b);
   if (own.hidden.size > 0) out.hidden = [...own.hidden].sort();
   if (own.pinned.join() !== untouched.pinned.join()) out.pinned = own.pinned;
-  if (own.colorBy !== "family") out.color = own.colorBy;
+  if (own.colorBy !== USUAL_COLOR) out.color = own.colorBy;
   return JSON.stringify(out);
 }
 
@@ -139,7 +142,7 @@ export function readArrangement(text: string, own: Arrangement, untouched: Arran
   own.hidden.clear();
   for (const key of keys(given.hidden)) own.hidden.add(key);
   own.pinned = given.pinned === undefined ? [...untouched.pinned] : keys(given.pinned);
-  own.colorBy = isColorBy(given.color) ? given.color : "family";
+  own.colorBy = isColorBy(given.color) ? given.color : USUAL_COLOR;
 }
 
 function parseObject(text: string): Record<string, unknown> {

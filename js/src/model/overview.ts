@@ -1,11 +1,11 @@
 /** The overview of a trace: the words and figures of its header, its facts, and the cards of advice. */
 
-import { columns, numbers } from "../data/columns";
+import { numbers } from "../data/columns";
 import { type AdviceMeta, CATEGORY_LABELS, type OverviewMeta, type TraceMeta } from "../data/meta";
 import type { Table } from "../data/pack";
 import { hostsOf, shortHost } from "./hosts";
 import { capturedPs } from "./range";
-import { countedSteps, statisticsOf } from "./steps";
+import { countedSteps, median, statisticsOf } from "./steps";
 import { formatBytes, formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "./text";
 
 export type Framework = "TensorFlow" | "JAX" | "PyTorch/XLA" | "PyTorch";
@@ -52,27 +52,11 @@ export const COMPILE_CODE: Words = {
   PyTorch: "",
 };
 
-type Figure = Readonly<Record<"value" | "deviation" | "unit", string>>;
-
-const STEP_UNITS: readonly [number, string][] = [
-  [1000, "s"],
-  [1, "ms"],
-  [0.001, "µs"],
-];
-
-/** A mean and its deviation in one unit and to the same decimals: 21.3 ± 0.4 ms. */
-export function meanFigure(meanMs: number, deviationMs: number): Figure {
-  const [scale, unit] = STEP_UNITS.find(([least]) => meanMs >= least) ?? STEP_UNITS[STEP_UNITS.length - 1];
-  const decimals = decimalsOf(meanMs / scale);
-  const deviation = deviationMs / scale;
-  const rounded = deviation.toFixed(decimals);
-  // Below that it is the rounding of the sum, not of the steps.
-  const isReal = deviation > (meanMs / scale) * 1e-9;
-  return {
-    value: formatNumber(meanMs / scale),
-    deviation: isReal && Number(rounded) === 0 ? formatNumber(deviation, 1) : rounded,
-    unit,
-  };
+/** A verdict as a headline: "Host-bound" apart, and in place of ms of the mean step the share alone. */
+export function headlineOf(verdict: string): { readonly kind: string; readonly words: string } {
+  const [, kind = "", rest = verdict] = /^([A-Z][\w-]*-bound|Stalled): (.+)$/.exec(verdict) ?? [];
+  const words = rest.replace(/[\d.,]+ of [\d.,]+ ms (a step[^(]*?) ?\(([^)]*%)\)/, "$2 of $1");
+  return { kind, words: words.charAt(0).toUpperCase() + words.slice(1) };
 }
 
 /** "19.9 to 22.2 ms", the unit once where it is the same. */
@@ -113,32 +97,6 @@ export function compilingStep(steps: Table): number {
   return -1;
 }
 
-export interface TopOp {
-  readonly op: number;
-  readonly name: string;
-  readonly type: string;
-  readonly occurrences: number;
-  /** Self time a step, where steps are averaged. */
-  readonly ms: number;
-  /** Of the self time of all ops of that side. */
-  readonly ratio: number;
-}
-
-/** The ops of one side (0 host, 1 device) with the most self time, as Python's `compute_top_ops` found them. */
-export function topOps(meta: TraceMeta, top: Table, side: 0 | 1): TopOp[] {
-  const [op, occurrences, ms, ratio] = columns(top, "op", "occurrences", "ms", "ratio");
-  const isWanted = (row: number) => meta.op_device[op[row]] === side;
-  const rows = Array.from({ length: top.n }, (_, row) => row).filter(isWanted);
-  return rows.map((row) => ({
-    op: op[row],
-    name: meta.names[meta.op_name[op[row]]] ?? "",
-    type: meta.names[meta.op_type[op[row]]] ?? "",
-    occurrences: occurrences[row],
-    ms: ms[row],
-    ratio: ratio[row],
-  }));
-}
-
 interface Fact {
   readonly name: string;
   readonly value: string;
@@ -174,6 +132,7 @@ function stepFacts({ step_time: time }: OverviewMeta): Fact[] {
   if (time === undefined || time.n === 0) return [];
   const averaged = `${formatCount(time.n_averaged)} of ${plural(time.n, "step")}`;
   return known(
+    ["median", formatMs(time.median)],
     ["average", formatMs(time.avg)],
     ["standard deviation", time.n_averaged > 1 ? formatMs(time.std) : null],
     ["range", time.n_averaged > 1 ? formatMsSpan(time.min, time.max) : null],
@@ -260,6 +219,30 @@ export function gainWords(
   return [`saves ${bound}`, `${formatShare(gain_ratio)} %`, time];
 }
 
+/** How long a step takes with the fix, and how many times as fast that is; null of what is not about the time of steps. */
+export function wonWords({ gain_ratio, evidence, share_of = "step" }: AdviceMeta, stepMs: number) {
+  if (gain_ratio <= 0 || share_of !== "step" || gain_ratio > 0.995) return null;
+  const isEstimate = evidence.some(([name]) => name === "estimate");
+  const factor = 1 / (1 - gain_ratio);
+  const times = `${formatNumber(factor, factor < 10 ? 2 : 1)} times faster`;
+  const [bound, words] = isEstimate ? ["≈", `about ${times}`] : ["≥", `up to ${times}`];
+  return { ms: (1 - gain_ratio) * stepMs, bound, factor: words };
+}
+
+/** A statement and what stands in its place, line by line: lines of both are the same. */
+export function diffLines(before: string, code: string): { readonly sign: "+" | "-" | " "; readonly text: string }[] {
+  const [old, now] = [before === "" ? [] : before.split("\n"), code.split("\n")];
+  const same = new Set(old.filter((line) => now.includes(line)));
+  const removed = old.filter((line) => !same.has(line)).map((text) => ({ sign: "-" as const, text }));
+  const at = Math.max(
+    0,
+    now.findIndex((line) => !same.has(line) && !line.startsWith("#")),
+  );
+  const isNew = (text: string) => old.length > 0 && !same.has(text) && !text.startsWith("#");
+  const added = now.map((text) => ({ sign: isNew(text) ? ("+" as const) : (" " as const), text }));
+  return [...added.slice(0, at), ...removed, ...added.slice(at)];
+}
+
 const UNITS: readonly [suffix: string, words: (value: number) => string][] = [
   ["_ms", formatMs],
   ["_us", (us) => formatMs(us / 1000)],
@@ -283,7 +266,7 @@ export function evidenceFacts(evidence: AdviceMeta["evidence"]): { name: string;
   return [...facts].map(([name, value]) => ({ name, value }));
 }
 
-/** "3 spans of step 12", "the longest 200 of 1,234 spans of step 12": what "Show evidence" marks. */
+/** "3 spans of step 12", "the longest 200 of 1,234 spans of step 12": what "Show" marks. */
 export function markedWords({ stretches_ns, n_stretches, step }: AdviceMeta): string {
   const n = stretches_ns.length / 2;
   const most = n < n_stretches ? `the longest ${formatCount(n)} of ` : "";
@@ -357,10 +340,11 @@ export function hostOverview(meta: TraceMeta, steps: Table, host: string): Overv
 }
 
 function stepTime(steps: Table, counted: readonly number[]) {
-  if (counted.length === 0) return { avg: 0, std: 0, min: 0, max: 0, n: 0, n_averaged: 0 };
+  if (counted.length === 0) return { avg: 0, std: 0, min: 0, max: 0, median: 0, n: 0, n_averaged: 0 };
   const duration = numbers(steps, "duration_ps");
-  const { n, avg, sd, min, max } = statisticsOf(counted.map((row) => duration[row] / 1e9));
-  return { avg, std: sd, min, max, n: steps.n, n_averaged: n };
+  const times = counted.map((row) => duration[row] / 1e9);
+  const { n, avg, sd, min, max } = statisticsOf(times);
+  return { avg, std: sd, min, max, median: median(times), n: steps.n, n_averaged: n };
 }
 
 function stepParts(meta: TraceMeta, steps: Table, counted: readonly number[], avg: number) {

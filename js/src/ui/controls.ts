@@ -58,7 +58,7 @@ export class TabBar {
       const [own, panel] = [`tfp-tab-${id}-${i}`, `tfp-panel-${id}-${i}`];
       const attributes = { role: "tab", id: own, "aria-controls": panel, title, hidden: isHidden };
       const element = button(text, () => this.choose(i), signal, attributes);
-      if (note) element.append(h("span.n.tfp-narrow-off", note));
+      if (note) element.append(h("span.n", note));
       return element;
     });
     this.panels = titles.map((_, i) => {

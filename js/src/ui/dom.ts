@@ -117,14 +117,13 @@ export interface Choice<T extends string> {
   readonly text: string;
 }
 
-/** A switch of a few buttons, one of them pressed: a segmented control, or with the class `tfp-words` words in place of a heading. */
+/** A switch of a few buttons, one of them pressed. */
 export function segmented<T extends string>(
   label: string,
   choices: readonly Choice<T>[],
   chosen: T,
   onChoose: (value: T) => void,
   signal: AbortSignal,
-  look: "seg" | "tfp-words" = "seg",
 ): HTMLElement {
   const buttons: readonly HTMLButtonElement[] = choices.map(({ value, text }, i) => {
     const press = () => {
@@ -133,7 +132,7 @@ export function segmented<T extends string>(
     };
     return button(text, press, signal, { "aria-pressed": String(value === chosen) });
   });
-  return h("span", { class: look, role: "group", "aria-label": label }, ...buttons);
+  return h("span.seg", { role: "group", "aria-label": label }, ...buttons);
 }
 
 export function copyButton(label: string, text: () => string, signal: AbortSignal): HTMLButtonElement {
@@ -401,7 +400,8 @@ export function addThemeSwitch(page: Document): void {
     apply();
   });
   body.style.margin = "0";
-  toggle.style.cssText = "display:block;margin:4px 10px 0 auto";
+  // At the end of the first line of what is below.
+  line.style.cssText = "position:absolute;top:4px;right:10px;z-index:1";
   body.prepend(line);
   system.addEventListener("change", apply);
   apply();

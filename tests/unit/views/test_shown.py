@@ -42,15 +42,19 @@ def steps(n: int) -> list[Event]:
     return [event("train", 10 * i, 9, _r=1, step_num=i) for i in range(n)]
 
 
-def test_the_first_view_is_eight_steps_in_the_middle_with_a_margin() -> None:
+def test_the_first_view_is_the_typical_step_with_a_margin_and_a_page_keeps_its_neighbours() -> None:
     results = Analysis(trace(plane(CPU, line("main", *steps(100)))))
     frame, usual = results.steps.frame, np.flatnonzero(results.overview.is_averaged)
-    first, last = typical_steps(results.overview.is_averaged, frame["session"].to_numpy()) or (0, 0)
-    assert last - first + 1 == 8
-    assert abs((first + last) / 2 - usual[len(usual) // 2]) <= 1
-    start, end = frame["start_ps"].iloc[first], frame["start_ps"].iloc[last] + frame["duration_ps"].iloc[last]
-    home = first_of(Payload(results))[0]["home"]
-    assert home == pytest.approx([start - 0.05 * (end - start), end + 0.05 * (end - start)])
+    (typical,) = results.overview.typical_steps
+    assert abs(typical - usual[len(usual) // 2]) <= 1
+    payload = Payload(results)
+    for shown, first, last, margin in (
+        (first_of(payload)[0]["home"], typical, typical, 0.05),
+        (payload.kept_ps, typical - 1, typical + 1, 0),
+    ):
+        start, end = frame["start_ps"].iloc[first], frame["start_ps"].iloc[last] + frame["duration_ps"].iloc[last]
+        pad = margin * (end - start)
+        assert shown == pytest.approx([start - pad, end + pad])
 
 
 def test_steps_that_are_not_usual_or_of_another_session_are_not_among_the_typical_ones() -> None:
@@ -59,9 +63,11 @@ def test_steps_that_are_not_usual_or_of_another_session_are_not_among_the_typica
     assert typical_steps(usual, session_of) == (1, 3)
     assert typical_steps(np.zeros(5, np.bool_), np.zeros(5)) is None
     assert typical_steps(np.ones(3, np.bool_), np.zeros(3)) == (0, 2)
+    assert typical_steps(usual, session_of, 3, around=2) == (1, 3)
+    assert typical_steps(usual, session_of, 3, around=4) == (4, 5)
 
 
-@pytest.mark.parametrize("events", [steps(10), [event("a", 5, 90)]], ids=["few steps", "no steps"])
+@pytest.mark.parametrize("events", [steps(2), [event("a", 5, 90)]], ids=["few steps", "no steps"])
 def test_a_short_capture_is_shown_whole(events: list[Event]) -> None:
     results = Analysis(trace(plane(CPU, line("main", *events))))
     bounds = bounds_of(results, int(results.trace.end_ps.max()))
@@ -105,11 +111,11 @@ def test_without_devices_there_is_no_activity_of_devices() -> None:
     assert activity(drawing, compute_positions(drawing), (0.0, 1e6))["device"] == []
 
 
-def test_of_several_hosts_the_first_view_is_eight_steps_of_one_not_eight_of_all() -> None:
+def test_of_several_hosts_the_first_view_is_a_step_of_one() -> None:
     files = [space(session(duration_us=1000), plane(CPU, line("main", *steps(100)))) for _ in range(4)]
     results = Analysis(merge_traces([read_xspace(part, host=f"h{k}") for k, part in enumerate(files)]))
     start, end = first_view(results, bounds_of(results, int(results.trace.end_ps.max())))
-    assert (end - start) / 1e6 == pytest.approx(79 * 1.1)
+    assert (end - start) / 1e6 == pytest.approx(9 * 1.1)
 
 
 WIDGET = "application/vnd.jupyter.widget-view+json"

@@ -61,7 +61,7 @@ def test_a_time_range_that_is_none_is_refused(value: tuple[int, ...]) -> None:
 
 
 MARKED = {"time_range": [0, 100], "selection": ["Conv2D"], "stretches": [10, 20, 30, 40]}
-"""What a front end sends at "Show evidence"."""
+"""What a front end sends at "Show"."""
 
 
 @pytest.mark.parametrize(("field", "value"), [("time_range", (5, 9)), ("time_range", ()), ("selection", ("Relu",))])

@@ -5,7 +5,7 @@ import type { TraceMeta } from "../../data/meta";
 import { type AnyModel, atEnd, drawn, reasonOf, within } from "../../data/widget";
 import { hostCuts, hostsOf, shortHost } from "../../model/hosts";
 import { describeRange, hasSteady } from "../../model/range";
-import { formatCount, plural } from "../../model/text";
+import { formatCount, formatMs, formatPercent, plural } from "../../model/text";
 import { BRING_VIEW, SHOW_VIEW, TabBar, VIEW_TITLES } from "../../ui/controls";
 import { button, h, on, say, setAria, textFits, titledAlike, watchSize } from "../../ui/dom";
 import { HostBar, openCode } from "../../ui/host_bar";
@@ -21,6 +21,8 @@ interface TabView {
 interface Tab {
   /** Of several views; a single one gives its own. */
   readonly title?: (meta: TraceMeta) => string;
+  /** The part of a step that it is about. */
+  readonly part?: string;
   readonly views: readonly TabView[];
 }
 
@@ -55,9 +57,10 @@ const TABS: readonly Tab[] = [
   { title: () => "Code", views: [{ trait: "source_view" }, { trait: "tree_view" }] },
   { views: [{ trait: "layer_table" }] },
   { views: [{ trait: "memory_timeline", isThere: hasMemory }] },
-  { views: [{ trait: "input_graph", isThere: hasInput }] },
+  { part: "input", views: [{ trait: "input_graph", isThere: hasInput }] },
   {
     title: deviceTitle,
+    part: "device_compute",
     views: [
       { trait: "kernel_table", count: (meta) => rowsOf(meta, "kernels"), isThere: has("kernels") },
       { trait: "hlo_table", count: (meta) => rowsOf(meta, "hlo_ops"), isThere: has("hlo_ops") },
@@ -182,21 +185,30 @@ class Tabs implements TabNames {
   readonly #views: readonly Views[];
   #chosen = 0;
   #isHeld = true;
+  #isTouched = false;
 
   constructor(
     readonly view: TraceView,
     limits: readonly Limit[],
   ) {
     const { meta } = view.data;
-    const titles = TABS.map(({ title, views }) => ({
+    const ofStep = (part?: string) => {
+      const found = meta.overview.breakdown?.find(({ category }) => category === part);
+      return found && found.ms > 0 && `${formatMs(found.ms)} · ${formatPercent(found.ratio)}`;
+    };
+    const titles = TABS.map(({ title, views, part }) => ({
       text: title?.(meta) ?? VIEW_TITLES[views[0].trait],
-      note: views.length === 1 && views[0].count && formatCount(views[0].count(meta)),
+      note: ofStep(part) || (views.length === 1 && views[0].count && formatCount(views[0].count(meta))),
       isHidden: !views.some(({ isThere }) => isThere?.(meta) ?? true),
     }));
     this.#titles = titles.map(({ text }) => text);
     this.#offered = titles.map(({ isHidden }) => !isHidden);
     this.#views = TABS.map((tab, i) => new Views(view, tab, this.#titles[i], limits));
     this.#bar = new TabBar("Views", titles, (chosen) => this.#onChoose(chosen), view.signal);
+    const touch = () => {
+      this.#isTouched = true;
+    };
+    for (const element of [this.bar, ...this.panels]) on(element, view.signal, { pointerdown: touch, focusin: touch });
     this.#views.forEach(({ elements }, i) => {
       this.panels[i].append(...elements);
     });
@@ -222,6 +234,18 @@ class Tabs implements TabNames {
     this.#views[this.#chosen].draw();
   }
 
+  /** Opens the tab that shows what the first card is about, unless a reader was at the tabs. */
+  async followAdvice(): Promise<void> {
+    const { data, signal } = this.view;
+    await data.ready(["advice", "attribution"]);
+    const { advice = [], attribution = [] } = data.meta;
+    const [first] = advice;
+    if (signal.aborted || first === undefined || this.#isTouched) return;
+    const hasLine = attribution.some(({ advice, line }) => advice === 0 && line !== "");
+    const wanted = tabOf(first.view) >= 0 || !hasLine ? first.view : "source_view";
+    if (first.gain_ratio > 0 && this.isOffered(wanted)) this.choose(wanted);
+  }
+
   choose(trait: unknown): void {
     const wanted = tabOf(trait);
     this.#views[Math.max(0, wanted)].show(wanted < 0 ? TABS[0].views[0].trait : trait);
@@ -236,6 +260,7 @@ class Tabs implements TabNames {
   /** Opens the tab of a trait, also one that had nothing to offer, and where asked to moves there whoever came by keys. */
   show(trait: unknown, { moves }: { readonly moves: boolean }): void {
     const wanted = tabOf(trait);
+    this.#isTouched = true;
     if (wanted < 0) return;
     this.choose(trait);
     if (moves) this.#bar.focus(wanted);
@@ -411,7 +436,7 @@ function hostParts(view: TraceView, body: HTMLElement): HTMLElement[] {
   return [bar.element, opened.say];
 }
 
-/** What the compact form leaves away until it is asked for: all below the steps, and all cards but the first. */
+/** What the compact form leaves away until it is asked for: all below the overview, and all cards but the first. */
 function openingOf(view: TraceView, body: HTMLElement, rest: HTMLElement) {
   let resolve = () => {};
   const opened = new Promise<void>((done) => {
@@ -437,13 +462,12 @@ export const dashboard: TraceBuilder = {
   async build(view) {
     // Tabs and limits are of all hosts, whichever is chosen.
     const all = { ...view, ...view.whole };
-    const place = () => h("div.place");
-    const [overview, steps, timeline] = [place(), place(), place()];
+    const [overview, steps, timeline] = [h("div.place"), h("div.place"), h("div.place.timeline")];
     const limits = limitsOf(all);
     const tabs = new Tabs(all, limits);
     tabs.bar.append(new Chip(view).element);
-    const top = h("div.tfp-dash-top", overview, steps);
-    const rest = h("div.tfp-rest", timeline, tabs.bar, ...tabs.panels);
+    const top = h("div.tfp-dash-top", overview, steps, timeline);
+    const rest = h("div.tfp-rest", tabs.bar, ...tabs.panels);
     const body = h("div.tfp-body", ...limitLine(view, limits, tabs), top, rest);
     const opening = view.options.compact === true ? openingOf(view, body, rest) : null;
     if (hasHosts(view.data.meta)) body.prepend(...hostParts(view, body));
@@ -462,12 +486,13 @@ export const dashboard: TraceBuilder = {
       view.root.addEventListener(name, view.guard(show), { signal: view.signal });
     }
     tabs.choose(view.options.tab);
+    if (!view.options.tab) void tabs.followAdvice();
     if (opening) {
-      await Promise.all([renderChild(view, "overview_panel", overview), renderChild(view, "step_chart", steps)]);
+      await renderChild(view, "overview_panel", overview);
       await opening.opened;
       if (view.signal.aborted) return;
       tabs.start();
-      await renderChild(view, "timeline", timeline);
+      await Promise.all([renderChild(view, "step_chart", steps), renderChild(view, "timeline", timeline)]);
       return;
     }
     const first = [renderChild(view, "overview_panel", overview), renderChild(view, "timeline", timeline)];

@@ -1,66 +1,53 @@
-/** How long a step takes, what limits it, where its time goes, what to do next. */
+/** How long a step takes, what limits it, one step to scale, and what to change. */
 
-import { numbers, STEADY } from "../../data/columns";
 import { type AdviceMeta, CATEGORY_LABELS, type OverviewMeta } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
 import { reasonOf, within } from "../../data/widget";
-import { opColors } from "../../model/colors";
-import { cutNames } from "../../model/names";
-import { type LayerRow, layerRows, opsOfScope, withoutWaiting } from "../../model/ops";
+import { leafOf } from "../../model/names";
 import {
   compilingStep,
   decimalsOf,
+  diffLines,
   evidenceFacts,
   formatMsSpan,
   formatPart,
   formatShare,
   frameworkOf,
   gainWords,
+  headlineOf,
   hostsOfOverview,
   isShown,
   largestPart,
-  limitingSide,
   MARK_STEPS_CODE,
   markedWords,
-  meanFigure,
   overviewFacts,
   selectsNothing,
-  type TopOp,
   timeRangeOf,
-  topOps,
+  wonWords,
 } from "../../model/overview";
 import { capturedPs, keepTogether, NOT_HERE, stepWords } from "../../model/range";
+import { mostOf, nNumbered } from "../../model/strip";
 import { formatBytes, formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "../../model/text";
 import { BRING_VIEW, labelList, labelled, VIEW_TITLES } from "../../ui/controls";
-import {
-  button,
-  copyButton,
-  h,
-  inFrame,
-  on,
-  onKeys,
-  segmented,
-  setAria,
-  textFits,
-  unspoken,
-  watchSize,
-} from "../../ui/dom";
+import { button, copyButton, h, on, onKeys, setAria, unspoken } from "../../ui/dom";
 import { FailurePanel } from "../../ui/failure_panel";
 import { categorySwatch } from "../../ui/share_bar";
-import { chooseRange, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { chooseRange, type TraceBuilder, type TraceView } from "../../ui/view";
+import { numeral, strips } from "./strip";
 
-const N_CARDS = 3;
 const BARS = { high: 3, medium: 2, low: 1 } as const;
 
 interface Card extends Readonly<Record<"element" | "body" | "facts", HTMLElement>> {
-  readonly title: HTMLButtonElement;
+  /** What opens it; null of a numbered card, which is open. */
+  readonly title: HTMLButtonElement | null;
   readonly evidence: HTMLButtonElement;
 }
 
+/** Numbered cards side by side, as wide as what they win; all others as lines that open, behind a button where they win something. */
 class AdviceCards {
-  readonly list = h("ul.tfp-advice", { "data-lm-suppress-shortcuts": "true", "aria-label": "What to change" });
-  readonly side = h("span.unit");
+  readonly element = h("div.tfp-advice", { "data-lm-suppress-shortcuts": "true" });
   readonly #cards: readonly Card[];
+  readonly #nNumbered: number;
   /** The card that was chosen last: two may be about the same evidence. */
   #last = -1;
 
@@ -69,78 +56,79 @@ class AdviceCards {
     readonly advice: readonly AdviceMeta[],
   ) {
     const id = Math.random().toString(36).slice(2);
+    const n = nNumbered(advice);
+    this.#nNumbered = n;
     this.#cards = advice.map((one, i) => this.#card(one, i, `tfp-advice-${id}-${i}`));
-    this.list.append(...this.#cards.map(({ element }) => element));
-    this.#count();
+    const elements = this.#cards.map(({ element }) => element);
+    const most = advice[0]?.gain_ratio || 1;
+    // Nobody reads a column of a few letters.
+    const columns = advice
+      .slice(0, n)
+      .map(({ gain_ratio }) => `minmax(0, ${Math.max(0.7, gain_ratio / most).toFixed(2)}fr)`);
+    const style = { "--cards": columns.join(" ") };
+    if (n > 0)
+      this.element.append(h("ul.tfp-wide", { "aria-label": "What to change", style }, ...elements.slice(0, n)));
+    if (elements.length > n) this.element.append(...this.#others(elements.slice(n), n));
     const mark = () => this.#mark();
     for (const field of ["selection", "time_range", "step"] as const) view.whole.link.on(field, mark, view.signal);
     this.#mark();
-    this.#open(Math.max(0, this.#shown()));
-    this.#keepHeight();
   }
 
-  /** In a notebook cards come after the page is laid out: they take no more room than is kept until the reader turns to them. */
-  #keepHeight(): void {
-    this.list.classList.toggle("late", !this.view.data.isOffline);
-    const grow = () => this.list.classList.remove("late");
-    on(this.list, this.view.signal, { pointerdown: grow, focusin: grow });
-  }
-
-  #count(): void {
-    const n = this.#cards.length;
-    const words = h("span");
-    const flip = () => show(rest.getAttribute("aria-expanded") !== "true");
-    const rest = button("", flip, this.view.signal, { class: "link" });
+  #others(elements: readonly HTMLElement[], nBefore: number): HTMLElement[] {
+    const list = h("ul", { "aria-label": "What else" }, ...elements);
+    const words = nBefore === 0 ? plural(elements.length, "remark") : `${formatCount(elements.length)} more`;
     const show = (isAll: boolean) => {
-      for (const { element } of this.#cards.slice(N_CARDS)) element.hidden = !isAll;
-      words.textContent = `${formatCount(isAll ? n : Math.min(N_CARDS, n))} of ${formatCount(n)}`;
-      rest.textContent = isAll ? "fewer" : "show all";
+      list.hidden = !isAll;
       setAria(rest, "expanded", isAll);
     };
-    show(this.#shown() >= N_CARDS); // with another host the cards are made anew: the chosen one stays in sight
-    this.side.append(words);
-    if (n > N_CARDS) this.side.append(" · ", rest);
+    const rest = button(words, () => show(list.hidden !== false), this.view.signal, { class: "link" });
+    show(nBefore === 0 || this.#shown() >= nBefore); // with another host they are made anew: the chosen one stays in sight
+    return [rest, list];
   }
 
   #card(one: AdviceMeta, index: number, id: string): Card {
     const { signal } = this.view;
+    const isNumbered = index < this.#nNumbered;
     const gain = this.#gain(one, `${id}-gain`);
-    const flip = () => this.#open(title.getAttribute("aria-expanded") === "true" ? -1 : index);
+    const flip = () => this.#open(body.hidden ? index : -1);
     const about = { class: "title bare", "aria-controls": id, "aria-describedby": gain.id };
-    const title = button("", flip, signal, about, h("span", one.headline || one.title));
+    const words = one.headline || one.title;
+    const title = isNumbered ? null : button("", flip, signal, about, h("span", words));
+    const head = title ?? h("h3.title", unspoken("i", String(index + 1)), h("span", words));
     const where = VIEW_TITLES[one.view] ? ` and open ${VIEW_TITLES[one.view]}` : "";
-    const tip = { title: `Select the evidence in every view${where}` };
-    const evidence = button("Show evidence", () => this.#choose(index), signal, tip);
-    const { words, code } = one.fix;
+    const tip = { title: `Select in every view what this is about${where}` };
+    const evidence = button("Show", () => this.#choose(index), signal, tip);
+    const { code } = one.fix;
     const copy = copyButton("Copy", () => code, signal);
     copy.title = "Copy the code";
     const facts = factsOf(one);
-    const body = h(
+    const body: HTMLElement = h(
       "div.body",
-      { id, role: "group", "aria-label": "Why, and what to write" },
+      { id, role: "group", "aria-label": "Why, and what to write", hidden: !isNumbered },
       one.headline && h("p", one.title),
-      words && h("p", words),
-      code && h("pre", { tabindex: 0, role: "group", "aria-label": "The code" }, code),
+      one.fix.words && h("p", one.fix.words),
+      code && codeOf(one),
       h("div.acts", evidence, code && copy, isMeasurable(this.view, one) && this.#measureButton(one, gain)),
       facts,
     );
-    onKeys(body, signal, ({ key }) => {
-      if (key !== "Escape") return false;
-      this.#open(-1);
-      title.focus();
-      return true;
-    });
-    const element = h("li", { class: `tfp-card ${one.severity}`, "data-rule": one.rule }, title, gain, body);
-    return { element, title, body, evidence, facts };
+    if (title)
+      onKeys(body, signal, ({ key }) => {
+        if (key !== "Escape") return false;
+        this.#open(-1);
+        title.focus();
+        return true;
+      });
+    const look = { class: `tfp-card ${one.severity}${isNumbered ? " numbered" : ""}`, "data-rule": one.rule };
+    const style = { "--card": `var(--c-${isNumbered ? categoryOf(this.view, index) : "other"})` };
+    return { element: h("li", { ...look, style }, head, gain, body), title, body, evidence, facts };
   }
 
   #gain(one: AdviceMeta, id: string): HTMLElement {
-    const [head, gain, time] = gainWords(one, this.view.data.meta.overview.step_time?.avg);
+    const [head, gain, time] = gainWords(one, this.view.data.meta.overview.step_time?.median);
     const bars = Array.from({ length: 3 }, (_, i) => h("i", { class: i < BARS[one.severity] ? "on" : "off" }));
     const severity = h("span.sev", unspoken("span.bars", ...bars), ` ${one.severity}`);
     return h("div.gain", { id }, h("span", `${head} `, h("b", gain)), time && h("span.time", time), severity);
   }
-
   /** Asks first, as it trains some steps; what it finds stands in place of the estimate. */
   #measureButton(one: AdviceMeta, gain: HTMLElement): HTMLElement {
     const { data, signal } = this.view;
@@ -173,6 +161,7 @@ class AdviceCards {
 
   #open(index: number): void {
     this.#cards.forEach(({ element, title, body }, i) => {
+      if (title === null) return;
       body.hidden = i !== index;
       element.classList.toggle("open", i === index);
       setAria(title, "expanded", i === index);
@@ -232,74 +221,6 @@ function factsOf(one: AdviceMeta): HTMLElement {
   return labelList("evidence", "Evidence", ...rows);
 }
 
-const N_TOP_OPS = 6;
-
-class TopOps {
-  readonly list = h("ol");
-  readonly unit = h("span.unit");
-  /** Which side the ops are of; empty where only one has any. */
-  readonly side: HTMLElement;
-  #isDevice: boolean;
-
-  constructor(readonly view: TraceView) {
-    const { op_device } = view.data.meta;
-    const sides = [1, 0].filter((side) => op_device.includes(side));
-    this.#isDevice = sides[0] === 1;
-    const choices = sides.map((side) => ({ value: String(side), text: side === 1 ? "device" : "host" }));
-    const choose = (side: string) => {
-      this.#isDevice = side === "1";
-      this.draw();
-    };
-    const label = "Side of the ops";
-    const isOne = choices.length < 2;
-    const chosen = choices[0]?.value ?? "";
-    this.side = isOne ? h("span") : segmented(label, choices, chosen, choose, view.signal, "tfp-words");
-    const draw = inFrame(() => this.draw(), view.signal);
-    view.link.on("selection", () => this.#followSelection(), view.signal);
-    view.data.onTables(draw, view.signal, ["top_ops"]);
-    watchSize(this.list, view.signal, draw);
-    this.draw();
-  }
-
-  draw(): void {
-    if (this.list.hidden) return;
-    const { data } = this.view;
-    const side = this.#isDevice ? 1 : 0;
-    const top = topOps(data.meta, data.table("top_ops") ?? EMPTY_TABLE, side).slice(0, N_TOP_OPS);
-    const isOfStep = numbers(data.table("steps") ?? EMPTY_TABLE, "is_averaged").some(Boolean);
-    this.unit.textContent = `self time, ms ${isOfStep ? "a step " : ""}· %`;
-    if (top.length === 0) {
-      this.list.replaceChildren(h("li.q", "No op to list."));
-      return;
-    }
-    const room = (this.list.clientWidth || 400) * 0.78 - 110;
-    const names = top.map((row) => row.name);
-    const cuts = cutNames(names, textFits(this.view.root, room));
-    const items = top.map((row) => this.#item(row, cuts.get(row.name) ?? row.name, top[0].ms));
-    this.list.replaceChildren(...items);
-    this.#followSelection();
-  }
-
-  #item(row: TopOp, text: string, most: number): HTMLElement {
-    const { link, data, signal } = this.view;
-    const { categoryOf } = opColors(data.meta);
-    const color = `var(--c-${categoryOf(row.op)})`;
-    const bar = h("i", { style: { width: `max(1px, ${(row.ms / most) * 100}%)`, background: color } });
-    const title = `${row.name}\n${row.type} on the ${this.#isDevice ? "device" : "host"}, ${plural(row.occurrences, "time")}`;
-    const figures = [h("span.v", formatNumber(row.ms)), h("span.v.q", formatShare(row.ratio))];
-    const attributes = { title, "data-op-name": row.name, class: "bare" };
-    const pick = () => toggleSelection(link, [row.name]);
-    return h("li", button("", pick, signal, attributes, h("span.name.cut", text), bar, ...figures));
-  }
-
-  #followSelection(): void {
-    const chosen = new Set(this.view.link.selection);
-    for (const element of this.list.querySelectorAll("button")) {
-      setAria(element, "pressed", chosen.has(element.getAttribute("data-op-name") ?? ""));
-    }
-  }
-}
-
 class Details {
   readonly element = h("span.tfp-more");
   readonly #button: HTMLButtonElement;
@@ -338,64 +259,32 @@ class Details {
   }
 }
 
-/** What the tables call ops that send tensors from one device to another. */
-const COPIES = "copies";
-const SECTIONS = ["layers", "op_places", "step_totals", "batch_room"];
-
-/** It has its height from the beginning: its words may come late, and nothing below may move. */
-function glance({ data }: TraceView): HTMLElement {
-  const line = h("small.glance", "\u00a0");
-  void data.ready(SECTIONS).then(() => {
-    const words = [costliest(data), data.meta.batch_room?.[0] ?? ""].filter(Boolean).join(" · ");
-    line.textContent = words || "\u00a0";
-    line.title = words;
-  });
-  return line;
+/** The part of a step that a card is about most; "other" where its stretches are not here. */
+function categoryOf({ whole }: TraceView, card: number): string {
+  const rows = (whole.data.meta.attribution ?? []).filter(({ advice }) => advice === card);
+  return mostOf(rows, ({ category }) => category)[0] || "other";
 }
 
-/** As the layer table says it of the averaged steps, on the side whose ops limit them; empty where no side's do. */
-function costliest(data: TraceView["data"]): string {
-  const { meta } = data;
-  const side = limitingSide(meta.overview);
-  if (side === null) return "";
-  const totals = withoutWaiting(meta, opsOfScope(meta, data.table, STEADY));
-  const table = data.table("op_places") ?? EMPTY_TABLE;
-  const places = { layer: numbers(table, "layer"), phase: numbers(table, "phase"), device: meta.op_device };
-  // What the input pipeline computes runs beside the steps.
-  const top = layerRows(meta.layers ?? [], places, totals, side, false).find(({ kind }) => kind !== "input");
-  const name = top && top.selfPs > 0 ? nameOf(top) : "";
-  if (!top || !name) return "";
-  return `${name}, ${formatMs(top.selfPs / 1e9)} a step (${formatPercent(top.ratio)} of the ${side ? "device" : "host"})`;
-}
-
-/** Empty for ops of which it is not known what they are of. */
-function nameOf({ kind, layer }: LayerRow): string {
-  if (kind === "layer") return `Costliest layer: ${layer}`;
-  if (kind === "other") return layer === COPIES ? "Costliest part: copies" : "";
-  return `Costliest part: ${layer === kind ? layer : `${layer} (${kind})`}`;
+/** Code to paste; where it stands in place of a statement of the user's, both. */
+function codeOf({ fix }: AdviceMeta): HTMLElement {
+  const lines = diffLines(fix.replaces ?? "", fix.code);
+  const about = { tabindex: 0, role: "group", "aria-label": fix.replaces ? "The change" : "The code" };
+  const tags = { "+": "ins", "-": "del", " ": "span" } as const;
+  return h("pre", about, ...lines.map(({ sign, text }, i) => h(tags[sign], i < lines.length - 1 ? `${text}\n` : text)));
 }
 
 /** Lists that may come after the first paint: finding them takes longer than everything else that the overview shows. */
-const LATE = ["advice", "advice_notices"];
+const LATE = ["advice", "advice_notices", "attribution"];
 
-/** Reached by keys, as it may scroll; the notebook must not take those for its own. */
-const LIST = {
-  class: "tfp-next",
-  tabindex: 0,
-  "aria-label": "What to look at and to change",
-  "data-lm-suppress-shortcuts": "true",
-};
-
-type Pane = "next" | "top";
-
+/** The cards; a place of the size that they will take, until they are here. */
 class WhatNext {
-  readonly element = h("section.tfp-top");
-  readonly #top: TopOps;
-  /** What the reader chose; it stays when the advice arrives. */
-  #pane: Pane = "next";
+  readonly element = h("section.tfp-top", { "aria-label": "What to change" });
 
   constructor(readonly view: TraceView) {
-    this.#top = new TopOps(view);
+    // In a notebook cards come after the page is laid out: they take the room that is kept until the reader turns to them.
+    this.element.classList.toggle("late", !view.data.isOffline);
+    const grow = () => this.element.classList.remove("late");
+    on(this.element, view.signal, { pointerdown: grow, focusin: grow });
     if (this.#isHere) this.#show();
     else this.#wait();
   }
@@ -404,11 +293,10 @@ class WhatNext {
     return LATE.every((name) => this.view.data.isWhole(name));
   }
 
-  /** A place of the size that the cards will take, until they are here. */
   #wait() {
     const { data, signal } = this.view;
-    const words = h("p.tfp-healthy", { role: "status" });
-    this.#panes("What to change", [], words);
+    const words = h("p.q", { role: "status" });
+    this.element.append(words);
     const ended = within(signal);
     const update = () => {
       if (this.#isHere) {
@@ -425,109 +313,128 @@ class WhatNext {
   }
 
   #show() {
-    const { advice = [], advice_notices = [] } = this.view.data.meta;
-    const notices = advice_notices.map((text) => h("li.tfp-healthy", text));
-    if (advice.length > 0) {
-      const cards = new AdviceCards(this.view, advice);
-      cards.list.append(...notices);
-      this.#panes("What to change", [cards.side], cards.list);
-      return;
-    }
-    const healthy = nothingStandsOut(this.view);
-    if (notices.length > 0) {
-      this.#panes("What to change", [], h("ul", LIST, healthy && h("li", ...healthy), ...notices));
-      return;
-    }
-    const top = this.#top;
-    const head = h("div.tfp-h", h("b", "Top ops"), top.side, top.unit);
-    for (const part of [top.side, top.unit, top.list]) part.hidden = false;
-    const words = healthy ? [h("p.tfp-healthy", ...healthy)] : [];
-    this.element.replaceChildren(head, ...words, top.list);
-    this.element.setAttribute("aria-label", "Top ops by self time");
-    top.draw();
-  }
-
-  #panes(title: string, side: readonly HTMLElement[], list: HTMLElement): void {
-    const top = this.#top;
-    const hadFocus = this.element.contains(document.activeElement);
-    const choose = (pane: Pane) => {
-      this.#pane = pane;
-      for (const part of [...side, list]) part.hidden = pane !== "next";
-      for (const part of [top.side, top.unit, top.list]) part.hidden = pane === "next";
-      if (pane === "top") top.draw();
-    };
-    const panes = [
-      { value: "next" as Pane, text: this.view.data.of === "" ? title : `${title}, all hosts` },
-      { value: "top" as Pane, text: "Top ops" },
-    ];
-    const pane = segmented("What the column shows", panes, this.#pane, choose, this.view.signal, "tfp-words");
-    const head = h("div.tfp-h", pane, ...side, top.side, top.unit);
-    this.element.replaceChildren(head, list, top.list);
-    this.element.setAttribute("aria-label", `${title} and top ops`);
-    choose(this.#pane);
-    if (hadFocus) pane.querySelector<HTMLElement>('[aria-pressed="true"]')?.focus();
+    const { of, meta } = this.view.data;
+    const { advice = [], advice_notices = [] } = meta;
+    const notices = advice_notices.map((text) => h("p.q", text));
+    const head = of !== "" && h("div.tfp-h", h("b", "What to change, all hosts"));
+    const cards = advice.length > 0 ? new AdviceCards(this.view, advice).element : nothingStandsOut(this.view);
+    this.element.replaceChildren(...[head, cards, ...notices].filter((one) => one instanceof HTMLElement));
   }
 }
 
 /** Of a run with steps for which there is no advice. */
-function nothingStandsOut(view: TraceView): (HTMLElement | string)[] | null {
+function nothingStandsOut(view: TraceView): HTMLElement | null {
   const { meta } = view.whole.data;
   const largest = largestPart(meta.overview);
   const words = frameworkOf(meta) === "PyTorch" ? "There is no advice about PyTorch." : "Nothing to change stands out.";
-  return largest ? [h("b", words), ` ${largest}`] : null;
+  return largest ? h("p.tfp-healthy", h("b", words), ` ${largest}`) : null;
 }
 
 function header(view: TraceView): HTMLElement {
   const { overview } = view.data.meta;
   const time = overview.step_time;
-  const style = { "border-left-color": `var(--c-${overview.limiter || "other"}, var(--c-other))` };
-  const verdict = h("div.tfp-verdict", { title: overview.verdict_detail, style });
-  const words = overview.verdict || "No steps in this capture, so nothing can be said about a step.";
-  verdict.append(...keepTogether(words).map((part, i) => (i % 2 ? h("span.nb", part) : part)));
-  const detail = overview.verdict_detail || "";
-  const since = view.options.since_last;
-  if (detail) verdict.append(h("small.detail", detail));
-  if (time && time.n > 0) verdict.append(glance(view));
-  if (typeof since === "string" && since) verdict.append(h("small.since", since));
   const hasSteps = time !== undefined && time.n > 0;
+  const style = { "border-left-color": `var(--c-${overview.limiter || "other"}, var(--c-other))` };
+  const text = overview.verdict || "No steps in this capture, so nothing can be said about a step.";
+  const { kind, words } = headlineOf(text);
+  const parts = keepTogether(words).map((part, i) => (i % 2 ? h("span.nb", part) : part));
+  const verdict = h("div.tfp-verdict", { title: text, style }, h("h2", ...parts, kind && h("span.kind", kind)));
+  const since = view.options.since_last;
+  if (hasSteps) verdict.append(placeOf(view));
+  if (overview.verdict_detail) verdict.append(h("small.detail", overview.verdict_detail));
+  if (typeof since === "string" && since) verdict.append(h("small.since", since));
   const none = h("div.tfp-fig", h("span.n.big", "–"), h("span.u", " ms a step"), h("div.d", "no step found"));
-  const nHosts = hostsOfOverview(overview).length;
-  const figure = hasSteps ? stepFigure(time, nHosts, overview.batches ?? "") : none;
-  return h("header.tfp-ov-header", figure, verdict, sideFigures(view));
+  const figures = hasSteps ? [...stepFigures(overview, time), goal(view, time.median)] : [none];
+  return h("header.tfp-ov-header", quietLine(view), verdict, h("div.tfp-figs", ...figures));
 }
 
-function stepFigure(time: NonNullable<OverviewMeta["step_time"]>, nHosts: number, batches: string) {
-  const figure = meanFigure(time.avg, time.std);
+/** Where the first card is about; it has its height from the beginning, as it may come late. */
+function placeOf({ whole: { data }, signal }: TraceView): HTMLElement {
+  const line = h("small.place", "\u00a0");
+  const say = () => {
+    const { advice = [], attribution = [], step_names } = data.meta;
+    line.hidden = data.isOffline && nNumbered(advice) === 0;
+    const step = data.meta.overview.typical_steps?.[0] ?? -1;
+    const rows = attribution.filter((row) => row.advice === 0 && row.step === step);
+    if (nNumbered(advice) === 0 || rows.length === 0) return;
+    const whole = rows.reduce((sum, { time_ms }) => sum + time_ms, 0);
+    const parts = (
+      [
+        ["op", ""],
+        ["line", "line "],
+        ["layer", "layer "],
+      ] as const
+    ).flatMap(([field, label]) => {
+      const [name, ms] = mostOf(rows, (row) => row[field]);
+      return name && ms > whole / 2 ? [label, h("code", { title: name }, leafOf(name)), " · "] : [];
+    });
+    const head = `${numeral(0)} ${advice[0].headline || advice[0].title}: ${formatMs(whole)} of ${stepWords(step_names, step)}`;
+    line.replaceChildren(h("b", head), ...(parts.length > 0 ? [", most of it in ", ...parts.slice(0, -1)] : []));
+    line.title = line.textContent ?? "";
+  };
+  data.onTables(say, signal, ["attribution", "advice"]);
+  say();
+  return line;
+}
+
+function figureOf(value: string, unit: string, ...notes: (string | HTMLElement)[]): HTMLElement {
+  const lines = notes.filter(Boolean).map((note) => h("div.d", note));
+  return h("div.tfp-fig", h("span.n.big", value), h("span.u", ` ${unit}`), ...lines);
+}
+
+/** How long a step takes, and how much of it the device, or where there is none the CPU, computes. */
+function stepFigures(overview: OverviewMeta, time: NonNullable<OverviewMeta["step_time"]>): HTMLElement[] {
+  const nHosts = hostsOfOverview(overview).length;
   const steps = nHosts > 1 ? `${plural(time.n, "step")} of ${plural(nHosts, "host")}` : plural(time.n, "step");
   const counted = time.n_averaged < time.n ? `${formatCount(time.n_averaged)} of ${steps}` : steps;
-  const range = time.n_averaged > 1 ? ` · ${formatMsSpan(time.min, time.max)}` : "";
-  return h(
-    "div.tfp-fig",
-    h("span.n.big", figure.value),
-    time.n_averaged > 1 ? h("span.n", ` ± ${figure.deviation}`) : "",
-    h("span.u", ` ${figure.unit} a step`),
-    batches ? h("div.d", batches) : "",
-    h("div.d", `${counted}${range}`),
+  const [value, unit] = formatMs(time.median).split(" ");
+  const isOne = time.n_averaged < 2;
+  const step = figureOf(
+    value,
+    `${unit} a step`,
+    isOne ? "" : `median of ${counted}`,
+    isOne ? counted : `${formatMsSpan(time.min, time.max)} · mean ${formatMs(time.avg)}`,
+    overview.slow_steps ?? "",
+    overview.batches ?? "",
+    isOne ? "" : `${formatNumber(1000 / time.avg)} steps/s`,
   );
+  if (overview.busy_ratio === null || overview.busy_ratio === undefined) return [step];
+  const kind = !overview.has_device ? "CPU" : String(overview.environment?.device_type).includes("TPU") ? "TPU" : "GPU";
+  const share = formatShare(overview.busy_ratio);
+  return [step, figureOf(share, "%", `of a step the ${kind}`, "computes")];
 }
 
-function sideFigures(view: TraceView): HTMLElement {
-  const { overview } = view.data.meta;
-  const figures = h("div.tfp-figs");
-  const add = (value: string, unit: string, note: string | HTMLElement) =>
-    figures.append(h("div.tfp-fig", h("span.n", value), h("span.u", ` ${unit}`), h("div.d", note || " ")));
-  const environment = environmentText(overview.environment ?? {});
-  const avg = overview.step_time?.avg ?? 0;
-  if (avg > 0) add(formatNumber(1000 / avg), "steps/s", `${formatTime(capturedPs(view.data.meta))} captured`);
-  const details = new Details(view, environment || "Details").element;
-  const memory = view.data.meta.device_memory;
+/** How long a step would take without what the first card is about. */
+function goal({ data, whole, signal }: TraceView, stepMs: number): HTMLElement {
+  const place = h("div.tfp-goal");
+  const say = () => {
+    const { advice = [] } = whole.data.meta;
+    const words = nNumbered(advice) > 0 ? wonWords(advice[0], stepMs) : null;
+    const isShown = words !== null && data.of === "";
+    place.hidden = data.isOffline && !isShown;
+    if (!isShown) return place.replaceChildren();
+    const [value, unit] = formatMs(words.ms).split(" ");
+    place.replaceChildren(figureOf(`${words.bound} ${value}`, unit, `if ${numeral(0)} is fixed`, words.factor));
+  };
+  whole.data.onTables(say, signal, ["advice"]);
+  say();
+  return place;
+}
+
+/** The machine, its memory, what was captured, and behind a button all facts. */
+function quietLine(view: TraceView): HTMLElement {
+  const { meta } = view.data;
+  const memory = meta.device_memory;
+  const line = h("div.tfp-quiet", h("span", `${formatTime(capturedPs(meta))} captured`));
   if (memory) {
     const [value, unit] = formatBytes(memory.peak_bytes).split(" ");
     const whole = formatBytes(memory.capacity_bytes);
-    add(value, `${whole.endsWith(unit) ? "" : `${unit} `}of ${whole} GPU memory`, details);
-    figures.lastElementChild?.setAttribute("title", `In use at the peak of ${memory.allocator}`);
-  } else figures.append(h("div.tfp-fig", h("div.d", details)));
-  return figures;
+    const title = `In use at the peak of ${memory.allocator}`;
+    const words = `${whole.endsWith(unit) ? "" : `${unit} `}of ${whole} GPU memory`;
+    line.append(h("span.tfp-fig", { title }, h("span.n", value), h("span.u", ` ${words}`)));
+  }
+  line.append(new Details(view, environmentText(meta.overview.environment ?? {}) || "Details").element);
+  return line;
 }
 
 function environmentText(environment: Readonly<Record<string, unknown>>): string {
@@ -539,9 +446,6 @@ function environmentText(environment: Readonly<Record<string, unknown>>): string
   else if (number("n_threads") > 0) parts.push(plural(number("n_threads"), "thread"));
   return parts.join(" · ");
 }
-
-/** Categories that the guide to the profiler has not: each has a line only where it takes time. */
-const BEYOND_THE_GUIDE: readonly string[] = ["copy_to_device", "dispatch", "sync", "checkpoint"];
 
 function breakdown(view: TraceView): HTMLElement {
   const { data, signal } = view;
@@ -561,12 +465,11 @@ function breakdown(view: TraceView): HTMLElement {
   const emphasized = overview.limiter || most.category;
   const compiling = compilingStep(steps);
   const list = labelList("tfp-cats", "Milliseconds and per cent of a step");
-  const parts = overview.breakdown.filter(({ category, ms }) => ms > 0 || !BEYOND_THE_GUIDE.includes(category));
+  const isCompiling = (category: string) => category === "compile" && compiling >= 0;
+  const parts = overview.breakdown.filter(({ category, ms }) => ms > 0 || isCompiling(category));
   for (const { category, ms, ratio } of parts) {
     const values =
-      category === "compile" && ms === 0 && compiling >= 0
-        ? [`in ${stepWords(data.meta.step_names, compiling)}`]
-        : [formatPart(ms, decimals), formatShare(ratio)];
+      ms === 0 ? [`in ${stepWords(data.meta.step_names, compiling)}`] : [formatPart(ms, decimals), formatShare(ratio)];
     const emphasis = ms === 0 ? " q" : category === emphasized ? " top" : "";
     const title = `${CATEGORY_LABELS[category] ?? category}: ${formatMs(ms)} a step, ${formatPercent(ratio)}`;
     const name = h("span", categorySwatch(category), CATEGORY_LABELS[category] ?? category);
@@ -584,9 +487,13 @@ export const overviewPanel: TraceBuilder = {
       const { element } = new FailurePanel(view, failure, null);
       element.setAttribute("aria-label", "What happened"); // the memory view has the same under its own name
       view.root.append(h("div.tfp-ov-failed", element));
-    } else view.root.append(h("div.tfp-ov", header(view), breakdown(view), new WhatNext(view).element));
+    } else {
+      const hasSteps = (view.data.table("steps") ?? EMPTY_TABLE).n > 0;
+      const step = hasSteps ? [strips(view)] : [];
+      view.root.append(h("div.tfp-ov", header(view), ...step, new WhatNext(view).element, breakdown(view)));
+    }
   },
-  needs: ["steps", "top_ops"],
+  needs: ["steps"],
   atHost: "rebuilt",
   reads: "figures",
 };

@@ -17,6 +17,7 @@ import {
   timeOfSteps,
   timeToStepAxis,
 } from "../../model/steps";
+import { typicalStep } from "../../model/strip";
 import { formatCount, formatMs, formatNumber, formatPercent } from "../../model/text";
 import { emptyState, h, inFrame, onKeys, paced, unspoken, watchSize } from "../../ui/dom";
 import {
@@ -41,7 +42,7 @@ function summary(meta: TraceMeta, nSteps: number): string {
   const { step_time: time, breakdown } = meta.overview;
   const largest = [...(breakdown ?? [])].sort((a, b) => b.ms - a.ms)[0];
   const parts = [`Step time of ${formatCount(nSteps)} steps, stacked by category`];
-  if (time) parts.push(`mean ${formatMs(time.avg)}, from ${formatMs(time.min)} to ${formatMs(time.max)}`);
+  if (time) parts.push(`median ${formatMs(time.median)}, from ${formatMs(time.min)} to ${formatMs(time.max)}`);
   if (largest) parts.push(`largest part ${labelOf(largest.category)} ${formatPercent(largest.ratio)}`);
   return `${parts.join("; ")}. Arrow keys choose a step, with Shift a range, Escape clears it.`;
 }
@@ -121,7 +122,7 @@ function whiskers({ steps, bars, top }: StepScene) {
   return { x, low: x.map((_, i) => clip(bars.low[i])), high: x.map((_, i) => clip(bars.high[i])) };
 }
 
-/** Bars of steps that the mean leaves out and that would leave the chart: a slanted gap says that they go on. */
+/** Bars of steps that the averages leave out and that would leave the chart: a slanted gap says that they go on. */
 function broken({ bars, top }: StepScene): number[] {
   return Array.from({ length: bars.n }, (_, i) => i).filter((i) => bars.mean[i] > top);
 }
@@ -164,15 +165,15 @@ function paintColors(chart: Chart, { meta, bars, width }: StepScene, root: HTMLE
   chart.get("whisker").setv({ line_color: { value: color.ink }, line_alpha: { value: 0.55 } });
   chart.get("break").setv({ fill_color: { value: color.bg } });
   chart.get("grid").setv({ grid_line_color: color.rule });
-  const avg = meta.overview.step_time?.avg ?? 0;
-  chart.get("mean").setv({ location: avg, visible: avg > 0, line_color: color.ink });
+  const { median, n_averaged } = meta.overview.step_time ?? { median: 0, n_averaged: 0 };
+  chart.get("median").setv({ location: median, visible: n_averaged > 1, line_color: color.ink });
   const wash = root.dataset.theme === "dark" ? 0.16 : 0.1;
   chart.get("range").setv({ fill_color: color.act, fill_alpha: wash, line_alpha: 0 });
   chart.get("hover").setv({ fill_color: color.ink, fill_alpha: 0.08, line_alpha: 0 });
   colorAxes(chart, ["x_axis", "y_axis"], color["ink-2"], getComputedStyle(root).fontFamily);
 }
 
-const MEAN_LABEL_PX = 84;
+const MEDIAN_LABEL_PX = 92;
 
 /** The words inside the plot; call when Bokeh has laid the plot out. */
 function stepLabels(chart: Chart, scene: StepScene): PlotLabel[] {
@@ -181,20 +182,20 @@ function stepLabels(chart: Chart, scene: StepScene): PlotLabel[] {
   const labels: PlotLabel[] = [{ x: 0, y: frame.bottom + 9, text: "step", align: "left", isFaint: true }];
   const [bar, ...others] = broken(scene);
   if (bar !== undefined) {
-    const why = numbers(steps, "compile_ms")[bars.first[bar]] > 0 ? "compiles, left out" : "left out of the mean";
+    const why = numbers(steps, "compile_ms")[bars.first[bar]] > 0 ? "compiles, left out" : "left out";
     const more = others.length > 0 ? ` · ${formatCount(others.length)} more` : "";
     const text = `${formatMs(bars.high[bar])}: ${why}${more}`;
     labels.push({ x: chart.xToPx(bar + 1) + 4, y: frame.top + 9, text, align: "left" });
   }
-  const avg = meta.overview.step_time?.avg ?? 0;
-  const meanY = chart.yToPx(avg) - 9;
-  const nBars = Math.min(bars.n, Math.ceil(MEAN_LABEL_PX / (chart.xToPx(1) - chart.xToPx(0))));
+  const { median, n_averaged } = meta.overview.step_time ?? { median: 0, n_averaged: 0 };
+  const nBars = Math.min(bars.n, Math.ceil(MEDIAN_LABEL_PX / (chart.xToPx(1) - chart.xToPx(0))));
   const x = Math.min(chart.xToPx(lowestRun(bars.mean, nBars) + nBars), frame.right);
-  if (avg > 0) labels.push({ x, y: meanY, text: `mean ${formatMs(avg)}`, align: "right" });
+  const y = chart.yToPx(median) - 9;
+  if (n_averaged > 1) labels.push({ x, y, text: `median ${formatMs(median)}`, align: "right" });
   return labels;
 }
 
-/** Where so many bars in a row are lowest, the last of such places: words above the mean hide least there. */
+/** Where so many bars in a row are lowest, the last of such places: words above the median hide least there. */
 export function lowestRun(heights: ArrayLike<number>, n: number): number {
   let [best, least] = [0, Number.POSITIVE_INFINITY];
   for (let start = 0; start + n <= heights.length; start++) {
@@ -213,6 +214,8 @@ class StepChart {
   readonly #plot: HTMLElement;
   readonly #labels = unspoken("div.tfp-labels");
   readonly #edges = h("div.tfp-edges", { hidden: true });
+  /** Around the step that the overview draws. */
+  readonly #drawn = unspoken("div.tfp-edges.drawn");
   #steps: Table;
   #bars: StepBars;
   #anchor = -1;
@@ -229,7 +232,7 @@ class StepChart {
     this.#describe();
     const isInferred = this.#steps.n > 0 && numbers(this.#steps, "source")[0] === 1;
     const head = h("span", h("b", "Every step"), isInferred ? ", ms · inferred, not marked" : ", ms");
-    view.root.append(h("div.tfp-h", head, h("span", "click a bar: that step · drag: a range")), this.#plot);
+    view.root.append(h("div.tfp-h", head, h("span", "click: draw it · drag: a range")), this.#plot);
     const update = paced(() => this.#showRange(), signal);
     // The chart draws itself anew for the wash, which takes it as long as a frame: that waits until a drag rests.
     const wash = paced(() => this.#showWash(), signal, ALWAYS);
@@ -265,7 +268,7 @@ class StepChart {
     const { view } = this;
     const tip = new TipBox(this.#plot);
     this.#chart = await createChart(view, this.#plot);
-    this.#plot.append(this.#edges, this.#labels);
+    this.#plot.append(this.#drawn, this.#edges, this.#labels);
     this.#redraw = inFrame(() => this.#draw(), view.signal);
     view.onTheme(this.#redraw);
     watchSize(this.#plot, view.signal, this.#redraw);
@@ -311,15 +314,27 @@ class StepChart {
     return [side(range[0]), side(range[1])];
   }
 
+  #frame(element: HTMLElement, left: number, right: number): void {
+    const [x0, x1] = [left, right].map((side) => Math.round(this.#chart?.xToPx(side) ?? 0));
+    element.style.left = `${x0}px`;
+    element.style.width = `${Math.max(2, x1 - x0)}px`;
+    element.style.height = `${this.#chart?.frame().bottom ?? 0}px`;
+  }
+
+  #showDrawn(): void {
+    const { link, data } = this.view;
+    const row = link.step >= 0 ? link.step : (data.meta.overview.typical_steps?.[0] ?? typicalStep(this.#steps));
+    const bar = barOf(this.#bars, row);
+    this.#drawn.hidden = row < 0 || row >= this.#steps.n;
+    this.#frame(this.#drawn, bar, bar + 1);
+  }
+
   #showRange(): void {
     this.#sayStep();
+    this.#showDrawn();
     const sides = this.#sides;
     this.#edges.hidden = this.view.link.timeRange === null;
-    if (sides === null || this.#chart === null) return;
-    const [x0, x1] = sides.map((side) => Math.round(this.#chart?.xToPx(side) ?? 0));
-    this.#edges.style.left = `${x0}px`;
-    this.#edges.style.width = `${Math.max(2, x1 - x0)}px`;
-    this.#edges.style.height = `${this.#chart.frame().bottom}px`;
+    if (sides !== null) this.#frame(this.#edges, ...sides);
   }
 
   #showWash(): void {

@@ -78,6 +78,7 @@ export class Details {
 
   #show(focus: number) {
     this.pane.scrollTop = 0;
+    this.pane.classList.toggle("none", focus < 0 && this.state.link.selection.length === 0);
     this.#places = [];
     this.#inRange = null;
     this.#arrowsPlace = null;

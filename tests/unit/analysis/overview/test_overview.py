@@ -82,6 +82,17 @@ def test_a_slow_step_in_the_middle_is_not_left_out() -> None:
     assert overview_of(host(*steps_of(10, 100, 10, 10))).n_steps_averaged == 4
 
 
+def test_steps_of_two_kinds_have_a_typical_one_each_and_the_median_is_that_of_the_shorter() -> None:
+    one = overview_of(host(*steps_of(10, 12, 11, 14, 13)))
+    assert (one.step_time_median_ms, one.typical_steps, one.slow_steps) == (pytest.approx(0.012), (1,), "")
+    two = overview_of(host(*steps_of(11, 90, 10, 92, 12, 91)))
+    assert (two.step_time_median_ms, two.typical_steps) == (pytest.approx(0.011), (0, 5))
+    assert two.slow_steps == "3 of 6 steps: 91.0 µs"
+    outlier = overview_of(host(*steps_of(10, 11, 12, 11, 25)))
+    assert outlier.slow_steps == ""
+    assert overview_of(host()).typical_steps == ()
+
+
 def test_a_first_step_that_compiles_is_left_out_and_named() -> None:
     events = steps_of(12, 10, 10)
     events.insert(2, event("tf.function-graph_building", 7, 3))
