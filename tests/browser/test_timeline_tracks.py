@@ -260,10 +260,12 @@ def test_a_counter_tells_its_value_at_the_pointer(face: Face) -> None:
 
 def test_colours_are_switched_and_the_legend_names_those_on_the_screen(face: Face) -> None:
     colors = face.root.locator(".tl-colors")
-    eventually(lambda: "conv, matmul" in colors.inner_text(), "the kinds of ops are not named")
-    face.root.get_by_label("What the colours of the slices mean").select_option("category")
+    choice = face.root.get_by_label("What the colours of the slices mean")
     eventually(lambda: "Device compute" in colors.inner_text(), "the parts of a step are not named")
-    assert "conv, matmul" not in colors.inner_text()
+    choice.select_option("family")
+    eventually(lambda: "conv, matmul" in colors.inner_text(), "the kinds of ops are not named")
+    choice.select_option("category")
+    eventually(lambda: "conv, matmul" not in colors.inner_text(), "the kinds of ops are still named")
     face.focus()
     face.press("c")
     eventually(lambda: "steps 0, 4" in colors.inner_text(), "the steps are not named")
