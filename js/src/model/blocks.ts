@@ -187,8 +187,7 @@ export class Raster {
     const { cover } = this;
     const most = this.#most;
     for (let i = from; i < to; i++) {
-      const sum = cover[i] + part;
-      cover[i] = sum < 1 ? sum : 1;
+      cover[i] = Math.min(cover[i] + part, 1);
       if (part <= most[i]) continue;
       most[i] = part;
       this.color[i] = color;

@@ -17,14 +17,13 @@ import {
   placeOf,
   Raster,
 } from "../../model/blocks";
-import { bytesInUse, byteUnit, freeBytes, OpPlaces, rowAt } from "../../model/memory";
+import { bytesInUse, byteUnit, freeBytes, lifetimePs, OpPlaces, rowAt } from "../../model/memory";
 import { cutNames } from "../../model/names";
 import { PLACE_SECTIONS } from "../../model/source";
 import { niceTicks } from "../../model/steps";
-import { type CsvColumns, csvOf, formatBytes, formatInstant, formatNumber, formatTime, plural } from "../../model/text";
+import { formatBytes, formatInstant, formatNumber, formatTime, plural } from "../../model/text";
 import type { Pane } from "../../ui/controls";
 import {
-  download,
   h,
   hasModifier,
   inFrame,
@@ -40,7 +39,7 @@ import {
 import { drawLabels, type PlotLabel, type Tip, TipBox, watchPlot } from "../../ui/plot";
 import { legendEntry, swatch } from "../../ui/share_bar";
 import { type TraceView, toggleSelection } from "../../ui/view";
-import { inStep, type MemoryChart, type MemoryScene, opName, pieceWords } from "./chart";
+import { inStep, type MemoryChart, type MemoryScene, opName, pieceWords, tensorWords } from "./chart";
 
 const BY = [
   { value: "kind", text: "Kind of op" },
@@ -160,27 +159,12 @@ export class AllocatorMap implements Pane<MemoryScene> {
       const { isFree, freedAt } = scene.events;
       const isBefore = this.#blocks.row.some((row) => isFree[row] === 1);
       const isOpen = this.#blocks.row.some((row) => !isFree[row] && freedAt[row] < 0);
-      const hatched = [isBefore && "allocated before", isOpen && "not freed in the capture"].filter(Boolean);
+      const hatched = [isBefore && "allocated before the capture", isOpen && this.#unfreed].filter(Boolean);
       this.#hatched = hatched.length > 0 ? `hatched: ${hatched.join(", or ")} · ` : "";
-      this.#color(scene);
+      this.#color();
       this.#fit();
     }
     this.#draw();
-  }
-
-  save(): void {
-    const [blocks, scene] = [this.#blocks, this.#scene];
-    if (blocks === null || scene === null) return;
-    const { events } = scene;
-    const msOf = (row: number) => (row < 0 ? "" : events.time[row] / 1e9);
-    const columns: CsvColumns<number> = {
-      op: (row) => this.#opOf(row),
-      address: (row) => events.address[row],
-      allocation_bytes: (row) => events.allocated[row],
-      allocated_at_ms: (row) => msOf(events.isFree[row] ? -1 : row),
-      freed_at_ms: (row) => msOf(events.isFree[row] ? row : events.freedAt[row]),
-    };
-    download("memory_blocks.csv", csvOf(columns, Array.from(blocks.row)), "text/csv");
   }
 
   #opOf(row: number): string {
@@ -190,20 +174,21 @@ export class AllocatorMap implements Pane<MemoryScene> {
 
   #colorBy(by: By): void {
     this.#by = by;
-    if (this.#scene) this.#color(this.#scene);
+    this.#color();
     this.#draw();
     if (by !== "layer") return;
     const { data, guard } = this.view;
     const fill = guard(async () => {
       await data.ready(PLACE_SECTIONS);
       this.#places = new OpPlaces(data.meta, data.table("op_places"));
-      if (this.#scene) this.#color(this.#scene);
+      this.#color();
       this.#draw();
     });
     fill();
   }
 
-  #color({ events }: MemoryScene): void {
+  #color(): void {
+    const { events } = this.#scene as MemoryScene;
     const blocks = this.#blocks as Blocks;
     const { meta } = this.view.data;
     const names = Array.from(blocks.row, (row) => (events.isFree[row] ? "" : (meta.names[events.op[row]] ?? "")));
@@ -229,6 +214,10 @@ export class AllocatorMap implements Pane<MemoryScene> {
       return entry;
     });
     this.#legend.replaceChildren(...entries);
+  }
+
+  get #unfreed(): string {
+    return `not freed in ${this.view.data.isWhole("memory") ? "the capture" : "what this page keeps"}`;
   }
 
   /** All addresses, and room for a request that failed. */
@@ -441,20 +430,16 @@ export class AllocatorMap implements Pane<MemoryScene> {
     const { events } = this.#scene as MemoryScene;
     const blocks = this.#blocks as Blocks;
     const row = blocks.row[k];
-    const name = (id: number) => meta.names[id] ?? "";
     const isBefore = events.isFree[row] === 1;
-    const dtype = name(events.dtype[row]);
-    const kind = [name(events.region[row]), dtype === "INVALID" ? "" : dtype, name(events.shape[row])].filter(Boolean);
-    const freed = isBefore ? row : events.freedAt[row];
-    const when = isBefore ? "" : `from ${formatInstant(events.time[row], 1e6)}${inStep(meta, events, row)}`;
-    const lived = isBefore || freed < 0 ? "" : `for ${formatTime(events.time[freed] - events.time[row])}`;
-    const ended =
-      freed < 0 ? "not freed in this capture" : isBefore ? `freed at ${formatInstant(events.time[row], 1e6)}` : "";
-    const lines = [isBefore ? "" : kind.join(" · "), [when, lived, ended].filter(Boolean).join(" · ")];
-    const address = `at ${hex(blocks.address[k])}, ${formatBytes(blocks.at[k])} from the lowest`;
+    const at = formatInstant(events.time[row], 1e6);
+    const ps = lifetimePs(events, row);
+    const lived = Number.isFinite(ps) ? `for ${formatTime(ps)}` : this.#unfreed;
+    const lines = isBefore
+      ? [`freed at ${at}`]
+      : [tensorWords(meta, events, row), `from ${at}${inStep(meta, events, row)} · ${lived}`];
     return {
       title: `${formatBytes(blocks.bytes[k])} · ${this.#opOf(row)}`,
-      lines: [...lines, blocks.regions.length > 1 ? `at ${hex(blocks.address[k])}` : address].filter(Boolean),
+      lines: [...lines, `at 0x${blocks.address[k].toString(16)}`].filter(Boolean),
     };
   }
 
@@ -577,7 +562,3 @@ export class AllocatorMap implements Pane<MemoryScene> {
 
 /** The chart says how far its window goes. */
 const EVERYTHING: Span = { t0: Number.NEGATIVE_INFINITY, t1: Number.POSITIVE_INFINITY };
-
-function hex(address: number): string {
-  return `0x${address.toString(16)}`;
-}

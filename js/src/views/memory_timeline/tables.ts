@@ -454,6 +454,7 @@ const OF_ALL: readonly Choice[] = ["steps", "lifetimes", "unfreed"];
 
 class MemoryPanes extends PaneSwitch<Choice, MemoryScene> {
   allow(isAllHere: boolean): void {
+    this.csvButton.hidden = this.pane.save === undefined;
     this.choices.forEach(({ value }, i) => {
       (this.control.children[i] as HTMLElement).hidden = !isAllHere && OF_ALL.includes(value);
     });
