@@ -53,9 +53,9 @@ function isPiece(events: MemoryEvents, bytes: number): boolean {
   return false;
 }
 
-/** TensorFlow tells what is free in pieces in millionths. */
-const TOLD_RATIO = 1e-6;
-const GRAIN_BYTES = 256;
+/** TensorFlow tells what is free in pieces in six digits. */
+const TOLD_RATIO = 2e-6;
+const GRAIN_BYTES = 512;
 
 function isSame(pieceBytes: number, bytes: number, freeBytes: number): boolean {
   return pieceBytes > 0 && Math.abs(pieceBytes - bytes) <= freeBytes * TOLD_RATIO + GRAIN_BYTES;
