@@ -348,17 +348,6 @@ describe("memory timeline", () => {
     expect(page.link.get("time_range")).toEqual([]);
   });
 
-  it("lists allocations by how long they lived, shows the moment of a clicked one and selects its op", async () => {
-    const { root, page } = await show(memoryTimeline);
-    await choose(root, "Lifetimes");
-    const row = root.querySelector<HTMLElement>(".tfp-panes > .tfp-grid:not([hidden]) .row");
-    const name = row?.getAttribute("data-op-name");
-    row?.click();
-    await settle();
-    expect(page.link.get("selection")).toEqual([name]);
-    expect(facts(root)["In use"]).toHaveLength(2);
-  });
-
   it("says that memory is the same after each step where all is freed, and names no op as not freed", async () => {
     const memory_summary = [{ sentence: "Memory in use is the same after each of 40 steps.", is_significant: false }];
     const { root } = await show(memoryTimeline, {}, { memory_summary });

@@ -1,6 +1,6 @@
 /** The allocator map: addresses against time, each block in the colour of its owner, and the largest free piece. */
 
-import { panBy, type Span, timeAt, xAt, zoomAt } from "../../data/columns";
+import { fitRange, panBy, type Span, timeAt, xAt, zoomAt } from "../../data/columns";
 import { FAMILIES, FAMILY_LABELS } from "../../data/meta";
 import {
   type Blocks,
@@ -17,7 +17,7 @@ import {
   placeOf,
   Raster,
 } from "../../model/blocks";
-import { bytesInUse, byteUnit, freeBytes, lifetimePs, OpPlaces, rowAt } from "../../model/memory";
+import { busySpan, bytesInUse, byteUnit, freeBytes, lifetimePs, OpPlaces, rowAt } from "../../model/memory";
 import { cutNames } from "../../model/names";
 import { PLACE_SECTIONS } from "../../model/source";
 import { niceTicks } from "../../model/steps";
@@ -83,6 +83,8 @@ function ranked(blocks: Blocks, names: readonly string[]): Owners {
 }
 
 const KEY_CHARACTERS = 26;
+const HAIRLINE_RATIO = 0.1;
+const REQUEST_PX = 14;
 const ZOOM_PER_NOTCH = 1.2;
 const PAN_RATIO = 0.1;
 const LABEL_PX = 36;
@@ -163,8 +165,20 @@ export class AllocatorMap implements Pane<MemoryScene> {
       this.#hatched = hatched.length > 0 ? `hatched: ${hatched.join(", or ")} · ` : "";
       this.#color();
       this.#fit();
+      this.#open();
     }
     this.#draw();
+  }
+
+  /** Shows what is in use at the peak's step alone, where that would be a hairline among all. */
+  #open(): void {
+    const { events, peak, steps } = this.#scene as MemoryScene;
+    const { t0, t1 } = this.chart.place;
+    const own = steps.find(
+      ({ startPs, endPs }) => peak >= 0 && startPs <= events.time[peak] && events.time[peak] < endPs,
+    );
+    const span = busySpan(events, own ? [own.startPs, own.endPs] : [t0, t1]);
+    if (span && span.t1 - span.t0 < (t1 - t0) * HAIRLINE_RATIO) this.chart.zoom(fitRange(span, { t0, t1 }));
   }
 
   #opOf(row: number): string {
@@ -223,15 +237,16 @@ export class AllocatorMap implements Pane<MemoryScene> {
   /** All addresses, and room for a request that failed. */
   #fit(): void {
     const failed = this.#failure;
-    const top = failed ? this.#lowest(this.#piece(failed.at_ps)) + failed.requested_bytes : 0;
+    const top = failed ? this.#lowest(this.#piece(failed.at)) + failed.requested_bytes : 0;
     this.#axis = { low: 0, high: Math.max(1, (this.#blocks as Blocks).length, top) };
   }
 
-  /** The request of this allocator that failed; null where its size or moment is not known. */
+  /** The request of this allocator that failed, at the end of a capture that does not have its moment; null where its size is not known. */
   get #failure() {
-    const { allocator, at_ps = null, requested_bytes = null } = this.view.data.meta.memory_failure ?? {};
-    if (at_ps === null || requested_bytes === null || allocator !== this.#scene?.allocator) return null;
-    return { at_ps, requested_bytes };
+    const { events, allocator: own } = this.#scene as MemoryScene;
+    const { allocator, at_ps, requested_bytes } = this.view.data.meta.memory_failure ?? {};
+    if (!requested_bytes || (allocator !== own && !(allocator === "" && own.includes("GPU_")))) return null;
+    return { at: at_ps ?? events.time[events.end - 1], requested_bytes, isLater: at_ps === null };
   }
 
   /** Where a request is drawn: from the begin of the largest free piece. */
@@ -342,8 +357,12 @@ export class AllocatorMap implements Pane<MemoryScene> {
       const { t0: from, t1: to } = freeAround(blocks, piece.gap, now, { t0, t1 });
       box("piece", this.#xOf(from), this.#xOf(to), ...this.#placesOf(piece.gap));
     }
-    const failed = this.#failedBytes(now);
-    if (failed > 0) box("request", x + 2, x + 16, this.#lowest(piece), this.#lowest(piece) + failed);
+    const failed = this.#failure;
+    if (failed && (failed.isLater || failed.at === now)) {
+      const low = this.#lowest(piece);
+      const from = failed.isLater ? right - REQUEST_PX : x + 2;
+      box("request", from, from + REQUEST_PX, low, low + failed.requested_bytes);
+    }
     if (this.#block >= 0) {
       const k = this.#block;
       box("block", this.#xOf(blocks.start[k]), this.#xOf(blocks.end[k]), blocks.at[k], blocks.at[k] + blocks.bytes[k]);
@@ -351,12 +370,6 @@ export class AllocatorMap implements Pane<MemoryScene> {
     this.#marks.replaceChildren(...marks);
     drawLabels(this.#labels, this.#ticks(left));
     this.#say(now);
-  }
-
-  /** Of the request that failed at a time, 0 for none. */
-  #failedBytes(timePs: number): number {
-    const failed = this.#failure;
-    return failed?.at_ps === timePs ? failed.requested_bytes : 0;
   }
 
   #placesOf({ from, to }: Gap): readonly [low: number, high: number] {
@@ -397,8 +410,10 @@ export class AllocatorMap implements Pane<MemoryScene> {
     if (piece === "") return "";
     // Where it is not known what was taken of the device, there may be more.
     const isAll = allocator.includes("GPU_") && events.taken[row] === events.capacity[row];
-    const failed = this.#failedBytes(timePs);
-    if (failed > 0) return `${piece}; the request for ${formatBytes(failed)} failed`;
+    const failed = this.#failure;
+    const asked = failed && `; the request for ${formatBytes(failed.requested_bytes)}`;
+    if (failed?.isLater) return `${piece}${asked} failed after the capture`;
+    if (failed?.at === timePs) return `${piece}${asked} failed`;
     return `${piece}${isAll ? `; a request for more than ${formatBytes(events.piece[row])} fails` : ""}`;
   }
 
