@@ -251,7 +251,8 @@ export class AllocatorMap implements Pane<MemoryScene> {
 
   /** Where a request is drawn: from the begin of the largest free piece. */
   #lowest(piece: Piece): number {
-    return piece.where === "inside" ? this.#placesOf(piece.gap)[0] : 0;
+    if (piece.where === "inside") return this.#placesOf(piece.gap)[0];
+    return piece.where === "beyond" ? (this.#blocks as Blocks).length : 0;
   }
 
   get #plotPx(): number {
