@@ -139,12 +139,7 @@ _COSTLY = {
 """By types of ops what a card says of them, and what to do."""
 
 
-@rule(
-    "Replace a costly op",
-    claims=(*COMPUTE, *IDLE, "copy_to_device", "output"),
-    explains=("host_fallback", "small_batch"),
-    needs=runs_functions,
-)
+@rule("Replace a costly op", claims=(*COMPUTE, *IDLE, "copy_to_device", "output"), needs=runs_functions)
 def inefficient_op(run: Run) -> Iterator[Advice]:
     """Ops for which something cheaper is known: large filters, Python, printing and checks in the graph, heavy work in loss or
     metrics; gain: their share of the step time times what the alternative saves."""
