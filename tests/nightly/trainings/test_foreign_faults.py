@@ -33,7 +33,7 @@ SAYS = {
     "new_functions": ("retracing", "another function object", "tf.function(train), called in the loop"),
     "function_per_loop": ("compilation", "is made anew 3 times", "tf.function(train), called in the loop"),
     "run_eagerly": ("eager_hot_loop", "one by one from Python", "run_functions_eagerly(False)"),
-    "half_precision": ("half_precision", "foreign_models.py:", 'set_global_policy("float32")'),
+    "half_precision": ("half_precision", "foreign_faults.py:", 'set_global_policy("float32")'),
     "frozen_layers": ("frozen_layers", "3 frozen layers", "by predict of a model of the frozen layers"),
     "eager_fit": ("eager_hot_loop", "one by one from Python", "run_eagerly=False"),
 }
