@@ -20,7 +20,7 @@ SAYS = {
     "graph_loop": ("graph_loop", "the rest is running them one by one", "jit_compile=True"),
     "turned_images": ("layout_conversion", "foreign_faults.py:", "tf.transpose(x, [0, 2, 3, 1])"),
     "double_precision": ("double_precision", "3 weights are", "np.float32"),
-    "number_checks": ("inefficient_op", "ops a step check", "disable_check_numerics"),
+    "number_checks": ("number_checks", "ops a step check", "disable_check_numerics"),
     "argument_conversion": (
         "argument_conversion",
         "arrays of Python or NumPy into tensors",
