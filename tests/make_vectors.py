@@ -206,7 +206,6 @@ def of_memory(results: Analysis, *ranges: tuple[int, int]) -> dict[str, Any]:
         "live": [{"at_ms": at, "rows": records(memory.live(allocator, at))} for at in moments],
         "steps": records(memory.steps(allocator)),
         "unfreed": records(memory.unfreed(allocator)),
-        "lifetimes": records(memory.lifetimes(allocator)),
         "counted": [
             {"range_ps": one, **{f"{kind}s": events.count(kind) for kind in ("allocation", "deallocation")}}
             for one, events in zip(ranges, counted, strict=True)

@@ -159,6 +159,11 @@ describe("the largest free piece", () => {
     expect(largestFree(blocks, 5, 20 * MIB, 25 * MIB)).toEqual({ where: "" });
   });
 
+  it("is nowhere where the allocator tells of none", () => {
+    const close = blocksOf(eventsOf([wall(10), { ...wall(20), address: 20 * MIB + 100 }]), SESSIONS);
+    expect(largestFree(close, 5, 0, 0)).toEqual({ where: "" });
+  });
+
   it("is free until a block touches it", () => {
     const guest: Drawn = { address: 30 * MIB, bytes: MIB, from: 20, to: 30 };
     const own = blocksOf(eventsOf([wall(10), wall(50), guest]), SESSIONS);

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Table } from "../src/data/pack";
-import { type MemoryEvents, memoryEvents, memorySteps, topLifetimes, unfreedByOp } from "../src/model/memory";
+import { type MemoryEvents, memoryEvents, memorySteps, unfreedByOp } from "../src/model/memory";
 
 const STEP = 100;
 const WORK = 0;
@@ -119,24 +119,5 @@ describe("what is not given back", () => {
     const steps = memorySteps(drawn(moves), stepsTable(5));
     expect(unfreedByOp(drawn(moves), steps, 1)).toMatchObject([{ allocatedBytes: 100, heldBytes: 0 }]);
     expect(unfreedByOp(drawn(moves), steps, 3)).toEqual([]);
-  });
-});
-
-describe("lifetimes", () => {
-  const moves = [
-    { at: 0, address: 1, bytes: 5 },
-    { at: 1, address: 2, bytes: 900 },
-    { at: 2, address: 2, bytes: 0 },
-    { at: 3, address: 3, bytes: 7 },
-    { at: 8, address: 3, bytes: 0 },
-    { at: 9, address: 4, bytes: 1 },
-    { at: 10, address: 4, bytes: 0 },
-  ];
-
-  it("shows the longest and the largest, none twice, and of how many", () => {
-    const events = drawn(moves);
-    expect(topLifetimes(events, null, 1)).toEqual({ rows: Int32Array.of(0, 1), nAllocations: 4 });
-    expect([...topLifetimes(events, null, 9).rows]).toEqual([0, 3, 1, 5]);
-    expect(topLifetimes(events, [1, 4], 9)).toEqual({ rows: Int32Array.of(3, 1), nAllocations: 2 });
   });
 });

@@ -8,17 +8,7 @@ import type { TraceData } from "../src/data/store";
 import { Aggregate } from "../src/model/aggregate";
 import { stragglersIn, workerRows } from "../src/model/hosts";
 import { executionStats, executions, inputOps, inputShares, latencyOf, nodeStats } from "../src/model/input";
-import {
-  countEvents,
-  lifetimePs,
-  liveAt,
-  memoryEvents,
-  memorySteps,
-  peakRow,
-  rowAt,
-  topLifetimes,
-  unfreedByOp,
-} from "../src/model/memory";
+import { countEvents, liveAt, memoryEvents, memorySteps, peakRow, rowAt, unfreedByOp } from "../src/model/memory";
 import { readableKernel, shortKernel, shortName } from "../src/model/names";
 import { opsOfScope, rangedOps } from "../src/model/ops";
 import { scopePath } from "../src/model/scopes";
@@ -50,7 +40,7 @@ interface Training {
     readonly summary: Row;
     readonly live: readonly { readonly at_ms: number; readonly rows: readonly Row[] }[];
     readonly counted: readonly (Row & { readonly range_ps: RangePs })[];
-  } & Readonly<Record<"steps" | "unfreed" | "lifetimes", readonly Row[]>>;
+  } & Readonly<Record<"steps" | "unfreed", readonly Row[]>>;
   readonly input: {
     readonly executions: readonly {
       readonly latency_us: number;
@@ -181,24 +171,13 @@ describe("of memory, as Python has it,", () => {
     );
   });
 
-  it("is what is not given back, and how long the rest lived", () => {
+  it("is what is not given back", () => {
     expectRows(
       unfreedByOp(memory(), steps()).map((row) => ({
         ...{ op: nameOf(row.op), n_allocations: row.nAllocations, n_steps: row.nSteps },
         ...{ allocated_bytes: row.allocatedBytes, bytes_per_step: row.bytesPerStep, held_bytes: row.heldBytes },
       })),
       expected.unfreed,
-    );
-    const events = memory();
-    const { rows, nAllocations } = topLifetimes(events, null, 100);
-    expect(nAllocations).toBe(expected.lifetimes.length);
-    expectSameRows(
-      Array.from(rows, (row) => ({
-        ...{ op: nameOf(events.op[row]), allocated_at_ms: events.time[row] / MS },
-        lifetime_ms: lifetimePs(events, row) / MS,
-      })),
-      expected.lifetimes.map(({ op, allocated_at_ms, lifetime_ms }) => ({ op, allocated_at_ms, lifetime_ms })),
-      ["allocated_at_ms"],
     );
   });
 });

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.pages import opened_page, picture
+from tests.browser.pages import audit, opened_page, picture
 from tests.unit.analysis.failure.failure_drawings import OUTER, failed_profile, failure, oom_text, oom_trace
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -90,6 +90,7 @@ def test_the_map_says_what_fits_and_draws_the_request_beside_the_largest_free_pi
     expect(chart.locator(".tfp-tip")).to_contain_text("150 MiB between two blocks")
     expect(chart.locator(".tfp-tip")).to_contain_text("largest free piece 150 of 600 MiB free (framed)")
     picture(memory, "allocator_map")
+    assert audit(page, '[data-tfprof="memory_timeline"]') == []
 
 
 def test_a_block_of_the_map_selects_its_op_and_tells_of_it_by_keys(page: Page) -> None:

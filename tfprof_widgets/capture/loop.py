@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+import weakref
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .bounds import traced_us
 from .control import StepTaker
@@ -44,6 +45,8 @@ class trace_steps(Generic[T]):  # noqa: N801 -- it is called like a function, as
 
     def __iter__(self) -> Iterator[T]:
         items = iter(self._dataset)
+        # tf.data tells how long its iterators are waited for; `next()` takes some time besides.
+        source = weakref.ref(items) if hasattr(items, "_iterator_resource") else None
         n_done = 0
         while True:
             current = _Step(self._name, None, n_done)
@@ -57,7 +60,7 @@ class trace_steps(Generic[T]):  # noqa: N801 -- it is called like a function, as
             except BaseException:
                 current.cancel()
                 raise
-            current.confirm(time.perf_counter_ns() - begin_ns)
+            current.confirm(begin_ns, source)
             try:
                 yield item
             except BaseException:  # the generator is closed, as `break` and exceptions of the loop's body do
@@ -128,12 +131,17 @@ class _Step:
             number = taker.next_number if number is None else number
             self._taker, self._open = taker, taker.begin_step(self._name, number, is_certain=False)
 
-    def confirm(self, waited_ns: int | None = None) -> None:
-        if self._open is not None:
-            known_us = self._open.traced_us
-            if known_us is None or known_us == traced_us():  # nothing was traced meanwhile, or nobody asks
-                self._open.waited_ns = waited_ns
-            self._open.confirm()
+    def confirm(self, asked_ns: int | None = None, source: weakref.ref[Any] | None = None) -> None:
+        step = self._open
+        if step is None:
+            return
+        if asked_ns is not None and step.traced_us in (
+            None,
+            traced_us(),
+        ):  # nothing was traced meanwhile, or nobody asks
+            step.waited_ns = time.perf_counter_ns() - asked_ns
+            step.asked_ns, step.iterator, step.first_element = asked_ns, source, self._default_number
+        step.confirm()
 
     def cancel(self) -> None:
         if self._taker is not None and self._open is not None:

@@ -383,7 +383,8 @@ class Waits:
         known = self._read_before.copy()
         self._held = []
         measured = np.array([row.waited_ns for row in rows], np.float64)
-        waited = measured.copy()
+        is_told = np.array([row.iterator is not None for row in rows], np.bool_)
+        waited = np.where(is_told, np.nan, measured)
         is_early = np.zeros(len(rows), np.bool_)
         first = np.array([-1 if row.iterator is None else row.first_element for row in rows], np.int64)
         n_batches = np.array([row.n_batches for row in rows], np.int64)
@@ -391,9 +392,8 @@ class Waits:
         is_joined = (of_row[1:] == of_row[:-1]) & (first[1:] == (first + n_batches)[:-1]) & (of_row[1:] >= 0)
         # From call to call where the next one is here: what happens before the iterator is asked is no wait.
         elapsed = np.array([row.elapsed_ns for row in rows], np.float64)
-        longest = np.array(
-            [row.elapsed_ns if row.computing_ns is None else row.computing_ns for row in rows], np.float64
-        )
+        computing = np.array([row.computing_ns for row in rows], np.float64)
+        longest = np.fmin(np.fmin(elapsed, computing), measured)  # it lies within the call
         begins = np.array([row.begin_ns for row in rows], np.int64)
         asked = np.array([row.asked_ns or row.begin_ns for row in rows], np.int64)
         periods = elapsed - (asked - begins)
@@ -413,12 +413,12 @@ class Waits:
                 is_early |= (of_row == key) & (first + n_batches >= n_told) & np.isnan(waited)
         ends = [*(row.until_us for row in rows[1:]), traced_us()] if rows else []
         found = [row.traced_us is None or row.traced_us != end for row, end in zip(rows, ends, strict=True)]
-        waited[np.isnan(measured) & np.array(found, np.bool_)] = np.nan
+        waited[(is_told | np.isnan(measured)) & np.array(found, np.bool_)] = np.nan
         n_early = 0 if is_last else int(np.argmin(np.append(is_early[n_held:][::-1], False)))
         n = len(rows) - n_early
         self._held = rows[n:]
         settled = np.minimum(self._settled(waited[:n], rows, is_joined), longest[:n])
-        return rows[:n], np.where(np.isnan(measured[:n]), settled, measured[:n])
+        return rows[:n], np.where(np.isnan(settled), measured[:n], settled)
 
     def _settled(self, waited: Floats, rows: list[OpenStep], is_joined: npt.NDArray[np.bool_]) -> Floats:
         """Waits that are not negative: a step that asks late for its batch makes the wait of the one before so much less."""

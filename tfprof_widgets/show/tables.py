@@ -289,7 +289,7 @@ def memory_table(results: Analysis, names: Names, rows: Rows) -> Table:
             **columns_of(snapshots, rows, i4="allocator:allocator_id session:session_id freed_at", u1="is_free"),
             **columns_of(snapshots, rows, f8="time_ps capacity_bytes"),
             "taken_bytes": (np.nan_to_num(snapshots.taken_bytes[rows]), "f8"),
-            "largest_free_bytes": (snapshots.steady_piece_bytes[rows], "f8"),
+            "largest_free_bytes": (snapshots.rounded_piece_bytes[rows], "f8"),
             "address": (np.where(is_known, snapshots.address, 0)[rows].astype(np.float64), "f8"),
             **sizes,
             **{key: (numbers, "i4") for key, numbers in texts.items()},

@@ -53,12 +53,12 @@ function isPiece(events: MemoryEvents, bytes: number): boolean {
   return false;
 }
 
-/** TensorFlow tells what is free in pieces in millionths. */
-const TOLD_RATIO = 1e-6;
-const GRAIN_BYTES = 256;
+/** TensorFlow tells what is free in pieces in six digits. */
+const TOLD_RATIO = 2e-6;
+const GRAIN_BYTES = 512;
 
 function isSame(pieceBytes: number, bytes: number, freeBytes: number): boolean {
-  return Math.abs(pieceBytes - bytes) <= freeBytes * TOLD_RATIO + GRAIN_BYTES;
+  return pieceBytes > 0 && Math.abs(pieceBytes - bytes) <= freeBytes * TOLD_RATIO + GRAIN_BYTES;
 }
 
 function regionsOf(
@@ -139,7 +139,7 @@ export function largestFree(blocks: Blocks, timePs: number, pieceBytes: number, 
   const gaps = gapsAt(blocks, timePs);
   const gap = gaps.find(({ from, to, isInside }) => isInside && isSame(pieceBytes, to - from, freeBytes));
   if (gap) return { where: "inside", gap };
-  const isLarger = gaps.every(({ from, to }) => to - from < pieceBytes);
+  const isLarger = pieceBytes > 0 && gaps.every(({ from, to }) => to - from < pieceBytes);
   return { where: isLarger ? "beyond" : "" };
 }
 
@@ -182,23 +182,25 @@ export class Raster {
     this.#most.fill(0);
   }
 
-  /** A part of a pixel, which goes to the block that has the largest. */
-  add(pixel: number, part: number, color: number): void {
-    this.cover[pixel] = Math.min(1, this.cover[pixel] + part);
-    if (part <= this.#most[pixel]) return;
-    this.#most[pixel] = part;
-    this.color[pixel] = color;
+  /** The same part of pixels [from, to), which go to the block that has the largest. */
+  add(from: number, to: number, part: number, color: number): void {
+    const { cover } = this;
+    const most = this.#most;
+    for (let i = from; i < to; i++) {
+      cover[i] = Math.min(cover[i] + part, 1);
+      if (part <= most[i]) continue;
+      most[i] = part;
+      this.color[i] = color;
+    }
   }
 
   /** Whole pixels [x0, x1) of a row. */
   fill(y: number, x0: number, x1: number, color: number): void {
-    const from = y * this.width;
-    for (const [array, value] of [
-      [this.color, color],
-      [this.cover, 1],
-      [this.#most, 1],
-    ] as const)
-      array.fill(value, from + x0, from + x1);
+    if (x0 >= x1) return;
+    const [from, to] = [y * this.width + x0, y * this.width + x1];
+    this.color.fill(color, from, to);
+    this.cover.fill(1, from, to);
+    this.#most.fill(1, from, to);
   }
 }
 
@@ -243,10 +245,14 @@ type Box = Readonly<Record<"x0" | "x1" | "y0" | "y1", number>>;
 
 /** Of a block thinner than a pixel, what it covers of each. */
 function addThin(out: Raster, { x0, x1, y0, y1 }: Box, color: number): void {
-  for (let y = Math.floor(y0); y < Math.min(out.height, Math.ceil(y1)); y++) {
+  const bottom = Math.min(out.height, Math.ceil(y1));
+  const left = Math.floor(x0);
+  const last = Math.min(out.width, Math.ceil(x1)) - 1;
+  for (let y = Math.floor(y0); y < bottom; y++) {
     const tall = Math.min(y1, y + 1) - Math.max(y0, y);
-    for (let x = Math.floor(x0); x < Math.min(out.width, Math.ceil(x1)); x++) {
-      out.add(y * out.width + x, tall * (Math.min(x1, x + 1) - Math.max(x0, x)), color);
-    }
+    const row = y * out.width;
+    out.add(row + left, row + left + 1, tall * (Math.min(x1, left + 1) - x0), color);
+    out.add(row + left + 1, row + last, tall, color);
+    if (last > left) out.add(row + last, row + last + 1, tall * (x1 - last), color);
   }
 }

@@ -1,6 +1,6 @@
 /** The memory of an allocator: what is in use, its peak, who holds it, and whether it grows from step to step. */
 
-import { columns, groupBy, lowerBound, numbers, type RangePs, upperBound } from "../data/columns";
+import { columns, groupBy, lowerBound, numbers, type RangePs, type Span, upperBound } from "../data/columns";
 import type { TraceMeta } from "../data/meta";
 import { EMPTY_TABLE, type Table } from "../data/pack";
 
@@ -349,6 +349,24 @@ export function unfreedByOp(events: MemoryEvents, steps: readonly MemoryStep[], 
   return [...rows.values()].sort((a, b) => b.heldBytes - a.heldBytes || b.allocatedBytes - a.allocatedBytes);
 }
 
+/** The part of a window in which more than a little of what changes is in use; null where nothing changes. */
+export function busySpan(events: MemoryEvents, range: readonly [number, number]): Span | null {
+  const [from, to] = rowsIn(events, range);
+  const level = (row: number) => events.stack[row] + events.heap[row];
+  let [least, most] = [Number.POSITIVE_INFINITY, 0];
+  for (let i = from; i < to; i++) [least, most] = [Math.min(least, level(i)), Math.max(most, level(i))];
+  if (!(most > least)) return null;
+  let [t0, t1] = [Number.POSITIVE_INFINITY, 0];
+  for (let i = from; i < to; i++) {
+    if (level(i) <= least + (most - least) * LITTLE_RATIO) continue;
+    t0 = Math.min(t0, events.time[i]);
+    t1 = i + 1 < to ? events.time[i + 1] : range[1];
+  }
+  return { t0, t1 };
+}
+
+const LITTLE_RATIO = 0.05;
+
 export type HeldBy = "op" | "layer" | "line";
 
 export interface Held {
@@ -411,24 +429,4 @@ export function together(groups: readonly LiveGroup[], nameOf: (group: LiveGroup
 export function lifetimePs(events: MemoryEvents, row: number): number {
   const freedAt = events.freedAt[row];
   return freedAt < 0 ? Number.POSITIVE_INFINITY : events.time[freedAt] - events.time[row];
-}
-
-/** `rows`: of `nAllocations` in the range those that lived longest (not given back counts as longest), and the largest; none twice. */
-export function topLifetimes(events: MemoryEvents, range: RangePs, limit: number) {
-  const [from, to] = rowsIn(events, range);
-  const all: number[] = [];
-  for (let i = from; i < to; i++) if (!events.isFree[i]) all.push(i);
-  const bytes = (row: number) => events.allocated[row];
-  const life = (row: number) => lifetimePs(events, row);
-  const byLife = (a: number, b: number) => compare(life(b), life(a)) || bytes(b) - bytes(a) || a - b;
-  const bySize = (a: number, b: number) => bytes(b) - bytes(a) || compare(life(b), life(a)) || a - b;
-  if (all.length <= limit) return { rows: Int32Array.from(all.sort(byLife)), nAllocations: all.length };
-  const longest = [...all].sort(byLife).slice(0, limit);
-  const largest = all.sort(bySize).slice(0, limit);
-  return { rows: Int32Array.from(new Set([...longest, ...largest])), nAllocations: all.length };
-}
-
-/** Infinity minus Infinity is no number. */
-function compare(a: number, b: number): number {
-  return a === b ? 0 : a < b ? -1 : 1;
 }

@@ -20,7 +20,7 @@ SAYS = {
     "graph_loop": ("graph_loop", "the rest is running them one by one", "jit_compile=True"),
     "turned_images": ("layout_conversion", "foreign_faults.py:", "tf.transpose(x, [0, 2, 3, 1])"),
     "double_precision": ("double_precision", "3 weights are", "np.float32"),
-    "number_checks": ("inefficient_op", "ops a step check", "disable_check_numerics"),
+    "number_checks": ("number_checks", "ops a step check", "disable_check_numerics"),
     "argument_conversion": (
         "argument_conversion",
         "arrays of Python or NumPy into tensors",
@@ -33,7 +33,7 @@ SAYS = {
     "new_functions": ("retracing", "another function object", "tf.function(train), called in the loop"),
     "function_per_loop": ("compilation", "is made anew 3 times", "tf.function(train), called in the loop"),
     "run_eagerly": ("eager_hot_loop", "one by one from Python", "run_functions_eagerly(False)"),
-    "half_precision": ("half_precision", "foreign_models.py:", 'set_global_policy("float32")'),
+    "half_precision": ("half_precision", "foreign_faults.py:", 'set_global_policy("float32")'),
     "frozen_layers": ("frozen_layers", "3 frozen layers", "by predict of a model of the frozen layers"),
     "eager_fit": ("eager_hot_loop", "one by one from Python", "run_eagerly=False"),
 }

@@ -114,7 +114,6 @@ _HEAVY = re.compile(
     r"_?(?:Fused|Mkl|Native|Depthwise)*(?:Conv|MatMul|BatchMatMul|Einsum|FFT|IFFT|RFFT|Sort|TopK|Unique|NonMaxSuppression|Resize"
     r"|Svd|Qr|MatrixInverse|Cholesky|ExtractImagePatches)\w*"
 )
-_CHECKS = r"(CheckNumerics|DebugNumericSummary|DebugIdentity)\w*"
 _COSTLY = {
     r"(Eager)?PyFunc(Stateless)?": (
         "Python inside the graph ({name}) takes {part}, under the interpreter's lock.",
@@ -127,29 +126,17 @@ _COSTLY = {
             "every hundredth step, outside of the graph."
         ),
     ),
-    _CHECKS: (
-        "{n} of {n_all} ops a step check for what is no number (NaN): about {part}.",
-        Fix(
-            "Leave out tf.debugging.enable_check_numerics() and enable_dump_debug_info(), or end it before the model is built. "
-            "The callback keras.callbacks.TerminateOnNaN stops a fit where the loss is no number.",
-            "import tensorflow as tf\n\ntf.debugging.disable_check_numerics()",
-        ),
-    ),
 }
 """By types of ops what a card says of them, and what to do."""
 
 
-@rule(
-    "Replace a costly op",
-    claims=(*COMPUTE, *IDLE, "copy_to_device", "output"),
-    explains=("host_fallback", "small_batch"),
-    needs=runs_functions,
-)
+@rule("Replace a costly op", claims=(*COMPUTE, *IDLE, "copy_to_device", "output"), needs=runs_functions)
 def inefficient_op(run: Run) -> Iterator[Advice]:
-    """Ops for which something cheaper is known: large filters, Python, printing and checks in the graph, heavy work in loss or
+    """Ops for which something cheaper is known: large filters, Python and printing in the graph, heavy work in loss or
     metrics; gain: their share of the step time times what the alternative saves."""
     yield from _large_filters(run)
-    yield from _costly_types(run)
+    for kinds, (title, fix) in _COSTLY.items():
+        yield from _of_types(run, "inefficient_op", kinds, title, fix)
     yield from _outside_layers(run)
 
 
@@ -238,31 +225,47 @@ def _smaller_filters(layer: str, one: _Filter, *, is_depthwise: bool) -> Fix:
     )
 
 
-def _costly_types(run: Run) -> Iterator[Advice]:
-    """Ops of some types, on whichever side they run; of checks with what the runtime takes right behind each of so many."""
+def _of_types(run: Run, rule: str, kinds: str, title: str, fix: Fix, *, behind_each: bool = False) -> Iterator[Advice]:
+    """Ops of some types, on whichever side they run, if asked for with what the runtime takes right behind each."""
     computing, shares, scopes = run.computing, run.results.op_shares, run.results.op_scopes
-    for pattern, (title, fix) in _COSTLY.items():
-        is_one = re.compile(pattern).fullmatch
-        chosen = np.array([is_one(kind) is not None for kind in scopes.type], np.bool_) & ~scopes.is_input
-        if not chosen.any():
-            continue
-        top = int(np.where(chosen, run.results.op_sums.self_us, -1.0).argmax())
-        n, place = float(run.work.per_step[chosen[shares.dominant]].sum()), op_line(run, top)
-        behind_each = computing.behind(chosen) if pattern == _CHECKS else None
-        part, claim = run.free("op", "inefficient_op", rows=computing.rows_of(chosen, behind_each))
-        if part.ratio < MEDIUM_GAIN:
-            continue
-        told = {"n": amount(n), "n_all": amount(run.work.n_ops), "where": behind(place)}
-        yield run.advise(
-            title.format(name=shares.name[top], type=shares.type[top], part=part, **told),
-            part,
-            fix,
-            view="op_table",
-            ops=costliest(run, chosen),
-            claim=claim,
-            line=place,
-            estimate="the checks, and what the runtime takes right behind them" if pattern == _CHECKS else "",
-        )
+    is_one = re.compile(kinds).fullmatch
+    chosen = np.array([is_one(kind) is not None for kind in scopes.type], np.bool_) & ~scopes.is_input
+    if not chosen.any():
+        return
+    top = int(np.where(chosen, run.results.op_sums.self_us, -1.0).argmax())
+    n, place = float(run.work.per_step[chosen[shares.dominant]].sum()), op_line(run, top)
+    rows = computing.rows_of(chosen, computing.behind(chosen) if behind_each else None)
+    part, claim = run.free("op", rule, rows=rows)
+    if part.ratio < MEDIUM_GAIN:
+        return
+    told = {"n": amount(n), "n_all": amount(run.work.n_ops), "where": behind(place)}
+    yield run.advise(
+        title.format(name=shares.name[top], type=shares.type[top], part=part, **told),
+        part,
+        fix,
+        view="op_table",
+        ops=costliest(run, chosen),
+        claim=claim,
+        line=place,
+        estimate="with what the runtime takes right behind each" if behind_each else "",
+    )
+
+
+@rule("Stop checking each op's result", claims=(*COMPUTE, *IDLE), explains=("small_batch",), needs=runs_functions)
+def number_checks(run: Run) -> Iterator[Advice]:
+    """Each op's result is checked for what is no number; gain: the share of the checks, and of running so many more ops."""
+    yield from _of_types(
+        run,
+        "number_checks",
+        r"(CheckNumerics|DebugNumericSummary|DebugIdentity)\w*",
+        "{n} of {n_all} ops a step check for what is no number (NaN): about {part}.",
+        Fix(
+            "Leave out tf.debugging.enable_check_numerics() and enable_dump_debug_info(), or end it before the model is built. "
+            "The callback keras.callbacks.TerminateOnNaN stops a fit where the loss is no number.",
+            "import tensorflow as tf\n\ntf.debugging.disable_check_numerics()",
+        ),
+        behind_each=True,
+    )
 
 
 def _outside_layers(run: Run) -> Iterator[Advice]:

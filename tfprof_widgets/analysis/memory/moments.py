@@ -158,14 +158,19 @@ class Snapshots:
     @cached_property
     def largest_free_bytes(self) -> Float64:
         """At most so much of the free bytes lies in one piece: of what the allocator has taken, else of all."""
-        taken = np.where(np.isnan(self.taken_bytes), self.capacity_bytes, self.taken_bytes)
-        return (taken - self.in_use_bytes) * (1 - self.fragmentation_ratio)
+        return self._free_of_taken * (1 - self.fragmentation_ratio)
 
     @property
-    def steady_piece_bytes(self) -> Float64:
-        """The same, unchanged for as long as the digits of the fragmentation allow, in whole grains."""
-        piece, slack = self.largest_free_bytes, 2 * self.free_bytes * told_slack(self.fragmentation_ratio)
-        return np.rint(steadied(piece, slack + GRAIN_BYTES) / GRAIN_BYTES) * GRAIN_BYTES
+    def _free_of_taken(self) -> Float64:
+        return np.where(np.isnan(self.taken_bytes), self.capacity_bytes, self.taken_bytes) - self.in_use_bytes
+
+    @property
+    def rounded_piece_bytes(self) -> Float64:
+        """The same as exactly as the fragmentation is told, so that it changes where the piece does; 0 where it is no number."""
+        slack = np.abs(self._free_of_taken) * told_slack(self.fragmentation_ratio)
+        grain = 2.0 ** np.ceil(np.log2(2 * slack + 256))
+        with np.errstate(invalid="ignore"):
+            return np.nan_to_num(np.rint(self.largest_free_bytes / grain) * grain, nan=0.0, posinf=0.0, neginf=0.0)
 
     def rows_of(self, allocator: str) -> slice:
         k = bisect_left(self.allocators, allocator)
@@ -174,20 +179,17 @@ class Snapshots:
         return slice(int(self.allocator_offsets[k]), int(self.allocator_offsets[k + 1]))
 
 
-GRAIN_BYTES = 256
-"""TensorFlow's allocators give whole numbers of these."""
 TAKEN_GRAIN = 2 * 2**20
 """GPUs give memory in whole numbers of these."""
 _FEWEST_VOTES = 4
 _DIGITS = 6
 """That the fragmentation is told in."""
-_LOOK = 256
-"""Rows that are looked at together."""
 
 
 def told_slack(fragmentation: Float64) -> Float64:
     """By how much the last digit may be off."""
-    return np.asarray(10.0 ** (np.floor(np.log10(np.clip(np.abs(fragmentation), 1e-12, 1e12))) - _DIGITS + 1) / 2)
+    size = np.nan_to_num(np.clip(np.abs(fragmentation), 1e-12, 1.0), nan=1.0)
+    return np.asarray(10.0 ** (np.floor(np.log10(size)) - _DIGITS + 1) / 2)
 
 
 def find_taken(heap: Int64, fragmentation: Float64) -> float:
@@ -206,23 +208,6 @@ def find_taken(heap: Int64, fragmentation: Float64) -> float:
     if count.max(initial=0) < max(_FEWEST_VOTES, len(votes) / 2):
         return float("nan")
     return float(found[count.argmax()]) * TAKEN_GRAIN
-
-
-def steadied(values: Float64, slack: Float64) -> Float64:
-    """Each value as the one before it, for as long as that is within its slack; 0 for what is no number."""
-    values = np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
-    steady, at = values.copy(), 0
-    while at < len(values):  # one turn per change
-        end = at + 1
-        while end < len(values):
-            near = np.abs(values[end : end + _LOOK] - steady[at]) <= slack[end : end + _LOOK]
-            same = len(near) if near.all() else int(near.argmin())
-            steady[end : end + same] = steady[at]
-            end += same
-            if same < len(near):
-                break
-        at = end
-    return steady
 
 
 def no_allocator(name: str, allocators: tuple[str, ...]) -> KeyError:

@@ -424,32 +424,42 @@ _SAVED = "widgets saved with Settings > Save Widget State Automatically"
 _PAGE_KEEPS = 'widgets not saved: prof.to_html("run.html") keeps them'
 _AS_PAGE = "the dashboard goes into the output as a page"
 _KNOWN = {
-    "Colab": f"{_MAYBE_TEXT}; {_BY_KERNEL}; {_PAGE_KEEPS}",
-    "VS Code": f"{_MAYBE_TEXT}; {_BY_KERNEL}; {_PAGE_KEEPS}",
+    **dict.fromkeys(("Colab", "VS Code"), f"{_MAYBE_TEXT}; {_BY_KERNEL}; {_PAGE_KEEPS}"),
     "Voila": f"{_BINARY}; {_IN_PAGE}; nothing is saved",
     "marimo": f"{_BINARY}; {_IN_PAGE}; {_PAGE_KEEPS}",
-    "JupyterLab": f"{_BINARY}; {_IN_PAGE}; {_SAVED}",
-    "Notebook 7": f"{_BINARY}; {_IN_PAGE}; {_SAVED}",
-    "JupyterLab or Notebook 7": f"{_BINARY}; {_IN_PAGE}; {_SAVED}",
+    **dict.fromkeys(("JupyterLab", "Notebook 7", "JupyterLab or Notebook 7"), f"{_BINARY}; {_IN_PAGE}; {_SAVED}"),
 }
 """Front ends -> whether binary messages arrive, how views of two cells follow each other, what a saved notebook shows."""
 _SERVERS = ("JupyterLab", "Notebook 7", "JupyterLab or Notebook 7")
 """The others bring themselves what draws widgets."""
-
-_WITH_PAGE = {
+_WITHOUT_WIDGETS = {
+    **dict.fromkeys(
+        ("plain Python", "IPython in a terminal"),
+        'profiles are shown as text; prof.to_html("run.html") writes the dashboard',
+    ),
+    **dict.fromkeys(("nbconvert", "jupyter execute", "papermill"), f"no page is open: {_AS_PAGE}"),
+}
+_UNSURE = {
+    "JupyterLite": "untested; TensorFlow does not run there",
+    **dict.fromkeys(("a Jupyter console", "a Qt console", "Spyder"), "it has no widgets, profiles are shown as text"),
+    **dict.fromkeys(("Kaggle", "Databricks"), f"untested; {_AS_PAGE} too"),
+}
+_PROGRAMS = {
     "jupyter-lab": "JupyterLab",
     "jupyter-labhub": "JupyterLab",
     "jupyterlab": "JupyterLab",
     "jupyter-notebook": "Notebook 7",
     "notebook": "Notebook 7",
-    "jupyter-server": "JupyterLab or Notebook 7",
-    "jupyterhub-singleuser": "JupyterLab or Notebook 7",
     "voila": "Voila",
+    **dict.fromkeys(("jupyter-server", "jupyterhub-singleuser"), "JupyterLab or Notebook 7"),
+    "jupyter-nbconvert": "nbconvert",
+    "jupyter-execute": "jupyter execute",
+    "papermill": "papermill",
+    "jupyter-console": "a Jupyter console",
+    "jupyter-qtconsole": "a Qt console",
+    "spyder": "Spyder",
 }
-_WITHOUT_PAGE = {"jupyter-nbconvert": "nbconvert", "jupyter-execute": "jupyter execute", "papermill": "papermill"}
-_WITHOUT_WIDGETS = {"jupyter-console": "a Jupyter console", "jupyter-qtconsole": "a Qt console", "spyder": "Spyder"}
-_UNTESTED = {"KAGGLE_KERNEL_RUN_TYPE": "Kaggle", "DATABRICKS_RUNTIME_VERSION": "Databricks"}
-_TRY_PAGE = 'prof.to_html("run.html")  # shows everything where widgets do not work'
+"""What starts a kernel -> what shows its output."""
 
 
 def front_end_checks(facts: FrontEndFacts) -> Iterator[Check]:
@@ -457,50 +467,31 @@ def front_end_checks(facts: FrontEndFacts) -> Iterator[Check]:
 
 
 def front_end_check(facts: FrontEndFacts) -> Check:
-    name = "front_end"
-    if facts.is_lite:
-        return unknown(name, "JupyterLite: untested; TensorFlow does not run there", _TRY_PAGE)
-    if facts.is_marimo:
-        return ok(name, f"marimo: {_KNOWN['marimo']}")
-    if not facts.has_kernel:
-        where = "IPython in a terminal" if facts.has_shell else "plain Python"
-        return ok(name, f'{where}: profiles are shown as text; prof.to_html("run.html") writes the dashboard')
-    page = known_page(facts)
-    if page is not None:
-        return ok(name, f"{page}: {_KNOWN[page]}")
-    programs = _programs(facts)
-    for program, called in _WITHOUT_PAGE.items():
-        if program in programs:
-            return ok(name, f"{called}, no page is open: {_AS_PAGE}")
-    for program, called in _WITHOUT_WIDGETS.items():
-        if program in programs:
-            return unknown(name, f"{called}: it has no widgets, profiles are shown as text", _TRY_PAGE)
-    for variable, called in _UNTESTED.items():
-        if variable in facts.variables:
-            return unknown(name, f"{called}: untested; {_AS_PAGE} too", _TRY_PAGE)
-    return unknown(name, f"a kernel whose front end is not known; {_AS_PAGE} too", _TRY_PAGE)
+    name = front_end_name(facts)
+    if words := (_KNOWN | _WITHOUT_WIDGETS).get(name):
+        return ok("front_end", f"{name}: {words}")
+    remedy = 'prof.to_html("run.html")  # shows everything where widgets do not work'
+    return unknown("front_end", f"{name}: {_UNSURE.get(name, f'{_AS_PAGE} too')}", remedy)
 
 
-def known_page(facts: FrontEndFacts) -> str | None:
-    """Return the front end, where it is one of those that widgets are known to work in."""
+def front_end_name(facts: FrontEndFacts) -> str:
+    """What shows the output of this process, as far as it can be known."""
+    variables, programs = facts.variables, _programs(facts)
     # What only one front end sets goes first: a server started in VS Code's terminal inherits some of its variables.
-    if facts.is_colab or "COLAB_RELEASE_TAG" in facts.variables:
-        return "Colab"
-    if facts.is_vscode_notebook:
-        return "VS Code"
-    if facts.variables & {"VOILA_KERNEL_ID", "VOILA_BASE_URL"}:
-        return "Voila"
-    if facts.variables & _UNTESTED.keys():
-        return None
-    programs = _programs(facts)
-    for program, page in _WITH_PAGE.items():
-        if program in programs:
-            return page
-    if "JPY_SESSION_NAME" in facts.variables:
-        return "JupyterLab or Notebook 7"
-    if not programs and facts.variables & {"VSCODE_PID", "VSCODE_CWD"}:
-        return "VS Code"
-    return None
+    found: list[tuple[object, str]] = [
+        (facts.is_lite, "JupyterLite"),
+        (facts.is_marimo, "marimo"),
+        (not facts.has_kernel, "IPython in a terminal" if facts.has_shell else "plain Python"),
+        (facts.is_colab or "COLAB_RELEASE_TAG" in variables, "Colab"),
+        (facts.is_vscode_notebook, "VS Code"),
+        (variables & {"VOILA_KERNEL_ID", "VOILA_BASE_URL"}, "Voila"),
+        ("KAGGLE_KERNEL_RUN_TYPE" in variables, "Kaggle"),
+        ("DATABRICKS_RUNTIME_VERSION" in variables, "Databricks"),
+        *((program in programs, name) for program, name in _PROGRAMS.items()),
+        ("JPY_SESSION_NAME" in variables, "JupyterLab or Notebook 7"),
+        (not programs and variables & {"VSCODE_PID", "VSCODE_CWD"}, "VS Code"),
+    ]
+    return next((name for is_so, name in found if is_so), "a kernel whose front end is not known")
 
 
 def page_check(facts: FrontEndFacts) -> Check:
@@ -508,9 +499,9 @@ def page_check(facts: FrontEndFacts) -> Check:
     name = "page_widgets"
     if not facts.has_kernel:
         return ok(name, "not needed: there is no page")
-    page = known_page(facts)
+    page = front_end_name(facts)
     if page not in _SERVERS:
-        return ok(name, "not needed: the front end brings its own" if page else "not looked for")
+        return ok(name, "not needed: the front end brings its own" if page in _KNOWN else "not looked for")
     if facts.missing is None:
         return unknown(
             name, "where the server keeps its extensions is not known", "jupyter labextension list  # on the server"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import json
 import os
 import platform
 import re
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -135,20 +136,21 @@ def _cupti_requirement() -> str:
 
 TRY_SECONDS = 1.0
 _PLAIN = "libcupti.so"
-# One library a line, up to the first that loads: its name, a tab, then what the loader said, or a tab and the file it took.
 _TRY = """
-import ctypes, sys
+import ctypes, json, sys
+path, failures = "", []
 for name in sys.argv[1:]:
-    print(name, end="\\t", flush=True)
     try:
         ctypes.CDLL(name)
     except OSError as error:
-        print(str(error).replace("\\n", " "), flush=True)
+        failures.append((name, str(error)))
     else:
         with open("/proc/self/maps", errors="replace") as maps:
-            print("", next((m[m.index("/"):].strip() for m in maps if "/libcupti" in m), name), sep="\\t", flush=True)
+            path = next((m[m.index("/"):].strip() for m in maps if "/libcupti" in m), name)
         break
+print(json.dumps((path, failures)))
 """
+"""The file that the first library that loads is taken from, and what the loader said of those before it."""
 
 
 @dataclass(frozen=True)
@@ -187,16 +189,10 @@ def cupti_facts(build: BuildFacts, environ: Mapping[str, str] | None = None) -> 
         for candidate in (name, *(str(f / name) for f in _wheel_folders(build) if (f / name).is_file()))
     ]
     elsewhere = tuple(folder for folder in _other_folders(environ) for name in names if Path(folder, name).is_file())
-    answers = _try(candidates)
+    loadable, failures, is_tried = _try(candidates)
     # Of a bare name that failed nothing is to be learned, except that a file was found and is broken.
-    failures = tuple((a.name, a.error) for a in answers if a.error and not _is_absent(a.name, a.error))
-    return CuptiFacts(
-        names[0],
-        loadable=next((answer.path for answer in answers if not answer.error), ""),
-        failures=failures,
-        elsewhere=tuple(dict.fromkeys(elsewhere)),
-        is_tried=bool(answers),
-    )
+    broken = tuple((name, error) for name, error in failures if not _is_absent(name, error))
+    return CuptiFacts(names[0], "", loadable, broken, tuple(dict.fromkeys(elsewhere)), is_tried)
 
 
 def _major(path: str) -> str:
@@ -237,16 +233,8 @@ def loader_environment(environ: Mapping[str, str], at_start: Mapping[str, str]) 
     return changed | {name: at_start[name] for name in ("LD_LIBRARY_PATH",) if name in at_start}
 
 
-class _Answer(NamedTuple):
-    name: str
-    error: str
-    path: str
-
-
-def _try(names: list[str]) -> list[_Answer]:
-    """The answer for each library; empty where no process can be started."""
-    if not sys.executable:
-        return []
+def _try(names: list[str]) -> tuple[str, list[tuple[str, str]], bool]:
+    """The file that loads, those that do not with why, and whether a process could be started to try."""
     import psutil
 
     command = [sys.executable, "-I", "-S", "-c", _TRY, *names]
@@ -259,20 +247,14 @@ def _try(names: list[str]) -> list[_Answer]:
             timeout=TRY_SECONDS,
             check=False,
         )
-        output, end = done.stdout, f"the process that loaded it ended with status {done.returncode}"
-    except subprocess.TimeoutExpired as expired:
-        output, end = expired.stdout or b"", f"loading it took more than {TRY_SECONDS:g} s"
+    except subprocess.TimeoutExpired:
+        return "", [(names[0], f"loading it took more than {TRY_SECONDS:g} s")], True
     except (OSError, psutil.Error):
-        return []
-    answers = []
-    for line in output.decode(errors="replace").splitlines(keepends=True):
-        name, _, rest = line.partition("\t")
-        error, _, path = rest.partition("\t")
-        if line.endswith("\n"):
-            answers.append(_Answer(name, error.strip(), path.strip()))
-        elif rest == "" and name in names:
-            answers.append(_Answer(name, end, ""))
-    return answers
+        return "", [], False
+    if done.returncode:
+        return "", [(names[0], f"the process that loaded it ended with status {done.returncode}")], True
+    path, failures = json.loads(done.stdout)
+    return path, [(name, error) for name, error in failures], True
 
 
 _DISTRIBUTIONS: dict[str, tuple[str, ...]] = {

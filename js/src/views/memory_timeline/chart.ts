@@ -100,14 +100,17 @@ function momentLabel(chart: Chart, events: MemoryEvents, moment: number): PlotLa
   return beside(chart, chart.xToPx(moment / MS), chart.frame().bottom - 10, 4, text);
 }
 
+/** "output · float32 · [32,64]" */
+export function tensorWords({ names }: TraceMeta, events: MemoryEvents, row: number): string {
+  const [region, dtype, shape] = [events.region, events.dtype, events.shape].map((column) => names[column[row]] ?? "");
+  return [region, dtype === "INVALID" ? "" : dtype, shape].filter(Boolean).join(" · ");
+}
+
 function eventTip(meta: TraceMeta, events: MemoryEvents, row: number): Tip {
-  const name = (id: number) => meta.names[id] ?? "";
-  const dtype = name(events.dtype[row]);
   const verb = events.isFree[row] ? "frees" : "allocates";
-  const kind = [name(events.region[row]), dtype === "INVALID" ? "" : dtype, name(events.shape[row])].filter(Boolean);
   const when = `at ${formatInstant(events.time[row], 1e6)}${inStep(meta, events, row)}`;
   const lines = [
-    kind.join(" · "),
+    tensorWords(meta, events, row),
     [`in use ${inUse(events, row)}`, pieceWords(events, row)].filter(Boolean).join(" · "),
     `${when} · requested ${formatBytes(events.requested[row])}`,
   ];

@@ -1,6 +1,6 @@
 /** The allocator map: addresses against time, each block in the colour of its owner, and the largest free piece. */
 
-import { panBy, type Span, timeAt, xAt, zoomAt } from "../../data/columns";
+import { fitRange, panBy, type Span, timeAt, xAt, zoomAt } from "../../data/columns";
 import { FAMILIES, FAMILY_LABELS } from "../../data/meta";
 import {
   type Blocks,
@@ -17,14 +17,13 @@ import {
   placeOf,
   Raster,
 } from "../../model/blocks";
-import { bytesInUse, byteUnit, freeBytes, OpPlaces, rowAt } from "../../model/memory";
+import { busySpan, bytesInUse, byteUnit, freeBytes, lifetimePs, OpPlaces, rowAt } from "../../model/memory";
 import { cutNames } from "../../model/names";
 import { PLACE_SECTIONS } from "../../model/source";
 import { niceTicks } from "../../model/steps";
-import { type CsvColumns, csvOf, formatBytes, formatInstant, formatNumber, formatTime, plural } from "../../model/text";
+import { formatBytes, formatInstant, formatNumber, formatTime, plural } from "../../model/text";
 import type { Pane } from "../../ui/controls";
 import {
-  download,
   h,
   hasModifier,
   inFrame,
@@ -40,7 +39,7 @@ import {
 import { drawLabels, type PlotLabel, type Tip, TipBox, watchPlot } from "../../ui/plot";
 import { legendEntry, swatch } from "../../ui/share_bar";
 import { type TraceView, toggleSelection } from "../../ui/view";
-import { inStep, type MemoryChart, type MemoryScene, opName, pieceWords } from "./chart";
+import { inStep, type MemoryChart, type MemoryScene, opName, pieceWords, tensorWords } from "./chart";
 
 const BY = [
   { value: "kind", text: "Kind of op" },
@@ -84,6 +83,8 @@ function ranked(blocks: Blocks, names: readonly string[]): Owners {
 }
 
 const KEY_CHARACTERS = 26;
+const HAIRLINE_RATIO = 0.1;
+const REQUEST_PX = 14;
 const ZOOM_PER_NOTCH = 1.2;
 const PAN_RATIO = 0.1;
 const LABEL_PX = 36;
@@ -160,27 +161,24 @@ export class AllocatorMap implements Pane<MemoryScene> {
       const { isFree, freedAt } = scene.events;
       const isBefore = this.#blocks.row.some((row) => isFree[row] === 1);
       const isOpen = this.#blocks.row.some((row) => !isFree[row] && freedAt[row] < 0);
-      const hatched = [isBefore && "allocated before", isOpen && "not freed in the capture"].filter(Boolean);
+      const hatched = [isBefore && "allocated before the capture", isOpen && this.#unfreed].filter(Boolean);
       this.#hatched = hatched.length > 0 ? `hatched: ${hatched.join(", or ")} · ` : "";
-      this.#color(scene);
+      this.#color();
       this.#fit();
+      this.#open();
     }
     this.#draw();
   }
 
-  save(): void {
-    const [blocks, scene] = [this.#blocks, this.#scene];
-    if (blocks === null || scene === null) return;
-    const { events } = scene;
-    const msOf = (row: number) => (row < 0 ? "" : events.time[row] / 1e9);
-    const columns: CsvColumns<number> = {
-      op: (row) => this.#opOf(row),
-      address: (row) => events.address[row],
-      allocation_bytes: (row) => events.allocated[row],
-      allocated_at_ms: (row) => msOf(events.isFree[row] ? -1 : row),
-      freed_at_ms: (row) => msOf(events.isFree[row] ? row : events.freedAt[row]),
-    };
-    download("memory_blocks.csv", csvOf(columns, Array.from(blocks.row)), "text/csv");
+  /** Shows what is in use at the peak's step alone, where that would be a hairline among all. */
+  #open(): void {
+    const { events, peak, steps } = this.#scene as MemoryScene;
+    const { t0, t1 } = this.chart.place;
+    const own = steps.find(
+      ({ startPs, endPs }) => peak >= 0 && startPs <= events.time[peak] && events.time[peak] < endPs,
+    );
+    const span = busySpan(events, own ? [own.startPs, own.endPs] : [t0, t1]);
+    if (span && span.t1 - span.t0 < (t1 - t0) * HAIRLINE_RATIO) this.chart.zoom(fitRange(span, { t0, t1 }));
   }
 
   #opOf(row: number): string {
@@ -190,20 +188,21 @@ export class AllocatorMap implements Pane<MemoryScene> {
 
   #colorBy(by: By): void {
     this.#by = by;
-    if (this.#scene) this.#color(this.#scene);
+    this.#color();
     this.#draw();
     if (by !== "layer") return;
     const { data, guard } = this.view;
     const fill = guard(async () => {
       await data.ready(PLACE_SECTIONS);
       this.#places = new OpPlaces(data.meta, data.table("op_places"));
-      if (this.#scene) this.#color(this.#scene);
+      this.#color();
       this.#draw();
     });
     fill();
   }
 
-  #color({ events }: MemoryScene): void {
+  #color(): void {
+    const { events } = this.#scene as MemoryScene;
     const blocks = this.#blocks as Blocks;
     const { meta } = this.view.data;
     const names = Array.from(blocks.row, (row) => (events.isFree[row] ? "" : (meta.names[events.op[row]] ?? "")));
@@ -231,23 +230,29 @@ export class AllocatorMap implements Pane<MemoryScene> {
     this.#legend.replaceChildren(...entries);
   }
 
+  get #unfreed(): string {
+    return `not freed in ${this.view.data.isWhole("memory") ? "the capture" : "what this page keeps"}`;
+  }
+
   /** All addresses, and room for a request that failed. */
   #fit(): void {
     const failed = this.#failure;
-    const top = failed ? this.#lowest(this.#piece(failed.at_ps)) + failed.requested_bytes : 0;
+    const top = failed ? this.#lowest(this.#piece(failed.at)) + failed.requested_bytes : 0;
     this.#axis = { low: 0, high: Math.max(1, (this.#blocks as Blocks).length, top) };
   }
 
-  /** The request of this allocator that failed; null where its size or moment is not known. */
+  /** The request of this allocator that failed, at the end of a capture that does not have its moment; null where its size is not known. */
   get #failure() {
-    const { allocator, at_ps = null, requested_bytes = null } = this.view.data.meta.memory_failure ?? {};
-    if (at_ps === null || requested_bytes === null || allocator !== this.#scene?.allocator) return null;
-    return { at_ps, requested_bytes };
+    const { events, allocator: own } = this.#scene as MemoryScene;
+    const { allocator, at_ps, requested_bytes } = this.view.data.meta.memory_failure ?? {};
+    if (!requested_bytes || (allocator !== own && !(allocator === "" && own.includes("GPU_")))) return null;
+    return { at: at_ps ?? events.time[events.end - 1], requested_bytes, isLater: at_ps === null };
   }
 
   /** Where a request is drawn: from the begin of the largest free piece. */
   #lowest(piece: Piece): number {
-    return piece.where === "inside" ? this.#placesOf(piece.gap)[0] : 0;
+    if (piece.where === "inside") return this.#placesOf(piece.gap)[0];
+    return piece.where === "beyond" ? (this.#blocks as Blocks).length : 0;
   }
 
   get #plotPx(): number {
@@ -353,8 +358,12 @@ export class AllocatorMap implements Pane<MemoryScene> {
       const { t0: from, t1: to } = freeAround(blocks, piece.gap, now, { t0, t1 });
       box("piece", this.#xOf(from), this.#xOf(to), ...this.#placesOf(piece.gap));
     }
-    const failed = this.#failedBytes(now);
-    if (failed > 0) box("request", x + 2, x + 16, this.#lowest(piece), this.#lowest(piece) + failed);
+    const failed = this.#failure;
+    if (failed && (failed.isLater || failed.at === now)) {
+      const low = this.#lowest(piece);
+      const from = failed.isLater ? right - REQUEST_PX : x + 2;
+      box("request", from, from + REQUEST_PX, low, low + failed.requested_bytes);
+    }
     if (this.#block >= 0) {
       const k = this.#block;
       box("block", this.#xOf(blocks.start[k]), this.#xOf(blocks.end[k]), blocks.at[k], blocks.at[k] + blocks.bytes[k]);
@@ -362,12 +371,6 @@ export class AllocatorMap implements Pane<MemoryScene> {
     this.#marks.replaceChildren(...marks);
     drawLabels(this.#labels, this.#ticks(left));
     this.#say(now);
-  }
-
-  /** Of the request that failed at a time, 0 for none. */
-  #failedBytes(timePs: number): number {
-    const failed = this.#failure;
-    return failed?.at_ps === timePs ? failed.requested_bytes : 0;
   }
 
   #placesOf({ from, to }: Gap): readonly [low: number, high: number] {
@@ -408,8 +411,10 @@ export class AllocatorMap implements Pane<MemoryScene> {
     if (piece === "") return "";
     // Where it is not known what was taken of the device, there may be more.
     const isAll = allocator.includes("GPU_") && events.taken[row] === events.capacity[row];
-    const failed = this.#failedBytes(timePs);
-    if (failed > 0) return `${piece}; the request for ${formatBytes(failed)} failed`;
+    const failed = this.#failure;
+    const asked = failed && `; the request for ${formatBytes(failed.requested_bytes)}`;
+    if (failed?.isLater) return `${piece}${asked} failed after the capture`;
+    if (failed?.at === timePs) return `${piece}${asked} failed`;
     return `${piece}${isAll ? `; a request for more than ${formatBytes(events.piece[row])} fails` : ""}`;
   }
 
@@ -441,20 +446,16 @@ export class AllocatorMap implements Pane<MemoryScene> {
     const { events } = this.#scene as MemoryScene;
     const blocks = this.#blocks as Blocks;
     const row = blocks.row[k];
-    const name = (id: number) => meta.names[id] ?? "";
     const isBefore = events.isFree[row] === 1;
-    const dtype = name(events.dtype[row]);
-    const kind = [name(events.region[row]), dtype === "INVALID" ? "" : dtype, name(events.shape[row])].filter(Boolean);
-    const freed = isBefore ? row : events.freedAt[row];
-    const when = isBefore ? "" : `from ${formatInstant(events.time[row], 1e6)}${inStep(meta, events, row)}`;
-    const lived = isBefore || freed < 0 ? "" : `for ${formatTime(events.time[freed] - events.time[row])}`;
-    const ended =
-      freed < 0 ? "not freed in this capture" : isBefore ? `freed at ${formatInstant(events.time[row], 1e6)}` : "";
-    const lines = [isBefore ? "" : kind.join(" · "), [when, lived, ended].filter(Boolean).join(" · ")];
-    const address = `at ${hex(blocks.address[k])}, ${formatBytes(blocks.at[k])} from the lowest`;
+    const at = formatInstant(events.time[row], 1e6);
+    const ps = lifetimePs(events, row);
+    const lived = Number.isFinite(ps) ? `for ${formatTime(ps)}` : this.#unfreed;
+    const lines = isBefore
+      ? [`freed at ${at}`]
+      : [tensorWords(meta, events, row), `from ${at}${inStep(meta, events, row)} · ${lived}`];
     return {
       title: `${formatBytes(blocks.bytes[k])} · ${this.#opOf(row)}`,
-      lines: [...lines, blocks.regions.length > 1 ? `at ${hex(blocks.address[k])}` : address].filter(Boolean),
+      lines: [...lines, `at 0x${blocks.address[k].toString(16)}`].filter(Boolean),
     };
   }
 
@@ -577,7 +578,3 @@ export class AllocatorMap implements Pane<MemoryScene> {
 
 /** The chart says how far its window goes. */
 const EVERYTHING: Span = { t0: Number.NEGATIVE_INFINITY, t1: Number.POSITIVE_INFINITY };
-
-function hex(address: number): string {
-  return `0x${address.toString(16)}`;
-}

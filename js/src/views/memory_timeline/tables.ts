@@ -8,19 +8,16 @@ import {
   type Held,
   type HeldBy,
   type LiveGroup,
-  lifetimePs,
   liveAt,
-  type MemoryEvents,
   type MemoryStep,
   OpPlaces,
   REMAINDER,
   STACK,
   together,
-  topLifetimes,
   type Unfreed,
   unfreedByOp,
 } from "../../model/memory";
-import { NOT_HERE, stepLabel, stepsOfRange, stepWords } from "../../model/range";
+import { NOT_HERE, stepsOfRange, stepWords } from "../../model/range";
 import { PLACE_SECTIONS } from "../../model/source";
 import { timeOfSteps } from "../../model/steps";
 import {
@@ -302,69 +299,6 @@ function select({ link }: TraceView, { name }: LedgerRow): void {
   if (name !== "") toggleSelection(link, [name]);
 }
 
-interface LifeRow
-  extends LedgerRow,
-    Readonly<Record<"bytes" | "lifePs" | "atPs" | "step", number>>,
-    Readonly<Record<"stepName" | "region" | "dtype" | "shape", string>> {}
-
-function lifetimesPane(view: TraceView, onMoment: (timePs: number) => void): Pane<MemoryScene> {
-  const { meta } = view.data;
-  let nAllocations = 0;
-  const options: LedgerOptions<LifeRow> = {
-    label: "Lifetimes of allocations",
-    columns: [
-      allocatedBy(opName(meta, -1)),
-      {
-        ...{ id: "life", title: "Lived, ms", tip: "From the allocation to the deallocation", width: 92, isRight: true },
-        value: (row) => row.lifePs,
-        cell: (row) => (Number.isFinite(row.lifePs) ? formatMsNumber(row.lifePs) : "not freed"),
-      },
-      bytesColumn("bytes", "Allocated", "Bytes taken from the allocator", "bytes"),
-      momentColumn("When it was allocated; a click shows what was held then", "atPs"),
-      { id: "step", title: "Step", width: 50, isRight: true, value: (row) => row.step, cell: (row) => row.stepName },
-      textColumn({ id: "region", title: "Region", width: 68, isOptional: true }, "region"),
-      textColumn({ id: "dtype", title: "Type", width: 60 }, "dtype"),
-      textColumn({ id: "shape", title: "Shape", width: 104 }, "shape"),
-    ],
-    sortBy: "life",
-    placeholder: "Nothing was allocated in this range.",
-    fileName: "memory_lifetimes.csv",
-    csv: {
-      op: (row) => row.name,
-      step: (row) => row.stepName,
-      ...fields<LifeRow>("region", "dtype", "shape"),
-      allocation_bytes: (row) => row.bytes,
-      allocated_at_ms: (row) => row.atPs / 1e9,
-      lifetime_ms: (row) => (Number.isFinite(row.lifePs) ? row.lifePs / 1e9 : ""),
-    },
-    onPick: (row) => {
-      select(view, row);
-      onMoment(row.atPs);
-    },
-    isSelected: (row) => view.link.selection.includes(row.name),
-  };
-  const lifeRow = (events: MemoryEvents, row: number): LifeRow => {
-    const text = (column: "op" | "region" | "dtype" | "shape") => meta.names[events[column][row]] ?? "";
-    const step = events.step[row];
-    return {
-      ...{ key: String(row), name: text("op"), bytes: events.allocated[row], lifePs: lifetimePs(events, row), step },
-      ...{ atPs: events.time[row], stepName: step >= 0 ? stepLabel(meta.step_names, step) : "–" },
-      ...{ region: text("region"), dtype: text("dtype") === "INVALID" ? "" : text("dtype"), shape: text("shape") },
-    };
-  };
-  const rows = ({ events, range }: MemoryScene) => {
-    const top = topLifetimes(events, range, MAX_LIFETIMES);
-    nAllocations = top.nAllocations;
-    return Array.from(top.rows, (row) => lifeRow(events, row));
-  };
-  return ledgerPane(view, options, rows, ({ length }) => {
-    const n = formatCount(length);
-    const name =
-      nAllocations > length ? `Longest or largest ${n} of ${formatCount(nAllocations)}` : `Allocated by · ${n}`;
-    return { name };
-  });
-}
-
 function unfreedPane(view: TraceView): Pane<MemoryScene> {
   type Row = Unfreed & LedgerRow;
   const { meta } = view.data;
@@ -443,17 +377,16 @@ const CHOICES = [
   { value: "layer", text: "By layer" },
   { value: "line", text: "By line" },
   { value: "steps", text: "By step" },
-  { value: "lifetimes", text: "Lifetimes" },
   { value: "unfreed", text: "Possible leaks" },
 ] as const;
-const MAX_LIFETIMES = 500;
 
 type Choice = (typeof CHOICES)[number]["value"];
 /** Of a page that keeps a part: those that are of all steps, and of when what was allocated is freed. */
-const OF_ALL: readonly Choice[] = ["steps", "lifetimes", "unfreed"];
+const OF_ALL: readonly Choice[] = ["steps", "unfreed"];
 
 class MemoryPanes extends PaneSwitch<Choice, MemoryScene> {
   allow(isAllHere: boolean): void {
+    this.csvButton.hidden = this.pane.save === undefined;
     this.choices.forEach(({ value }, i) => {
       (this.control.children[i] as HTMLElement).hidden = !isAllHere && OF_ALL.includes(value);
     });
@@ -471,7 +404,6 @@ export function memoryPanes(
   const make = (chosen: Choice): Pane<MemoryScene> => {
     if (chosen === "map") return new AllocatorMap(view, chart, onMoment);
     if (chosen === "steps") return stepsPane(view);
-    if (chosen === "lifetimes") return lifetimesPane(view, onMoment);
     if (chosen === "unfreed") return unfreedPane(view);
     return { element: live.element, show: (scene) => live.show(scene, chosen), save: () => live.save() };
   };

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.unit.analysis.advice import foreign_models
 from tests.warm_process import run_python
 
 N_STEPS = 10
@@ -306,17 +304,34 @@ def eager_fit(directory: str) -> None:
     _fit(directory, _net(32), _numbers(64 * N_STEPS, 64), _numbers(64 * N_STEPS, 1), 64, run_eagerly=True)
 
 
+def half_precision(directory: str) -> None:
+    """A policy for GPUs on a CPU."""
+    import keras
+
+    keras.mixed_precision.set_global_policy("mixed_float16")
+    convolutions = [keras.layers.Conv2D(16, 3, activation="relu") for _ in range(2)]
+    model = keras.Sequential([keras.layers.Input((24, 24, 3)), *convolutions, keras.layers.GlobalAveragePooling2D()])
+    keras.mixed_precision.set_global_policy("float32")
+    _fit(directory, model, _numbers(160, 24, 24, 3), _numbers(160, 16), 16)
+
+
+def frozen_layers(directory: str) -> None:
+    """Only what is behind a base of convolutions is trained."""
+    import keras
+
+    convolutions = [keras.layers.Conv2D(24, 3, activation="relu") for _ in range(3)]
+    base = keras.Sequential([*convolutions, keras.layers.GlobalMaxPooling2D()], name="base")
+    base.trainable = False
+    inputs = keras.Input((32, 32, 3))
+    model = keras.Model(inputs, keras.layers.Dense(1)(keras.layers.Dropout(0.2)(base(inputs, training=False))))
+    _fit(directory, model, _numbers(320, 32, 32, 3), _numbers(320, 1), 32)
+
+
 FAULTS: dict[str, Callable[[str], None]] = {
     fault.__name__: fault
     for fault in (
         *(one_hot_product, dense_update, many_variables, graph_loop, turned_images, double_precision, number_checks),
         *(argument_conversion, many_calls, eager_ops, step_overhead, compiled_shapes, new_functions),
-        *(function_per_loop, run_eagerly, eager_fit),
-    )
-} | {
-    fault.__name__: lambda directory, fault=fault: fault(partial(_fit, directory), _numbers)  # type: ignore[misc]
-    for fault in (
-        foreign_models.half_precision,
-        foreign_models.frozen_layers,
+        *(function_per_loop, run_eagerly, eager_fit, half_precision, frozen_layers),
     )
 }

@@ -119,7 +119,7 @@ GRAPH_CAUSES: dict[str, Callable[[], Analysis]] = {
     ),
     "half_precision": lambda: graph_run(*HALF_OPS),
     "frozen_layers": lambda: frozen(*FROZEN),
-    "checks": lambda: graph_run(
+    "number_checks": lambda: graph_run(
         Op("net/Conv2D", "Conv2D", 6_000, [0]), *(Op(f"net/check_{i}", "CheckNumericsV2", 60, [0]) for i in range(40))
     ),
     "printing": lambda: graph_run(*PRINTED),

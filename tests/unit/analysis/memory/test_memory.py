@@ -346,3 +346,33 @@ def assert_add_up(profile: MemoryProfile, allocator: str) -> None:
 def _summed(when: Any, size: Any, at: Any) -> Any:
     order = np.argsort(when, kind="stable")
     return np.append(0, np.cumsum(size[order]))[np.searchsorted(when[order], at, side="right")]
+
+
+def test_the_largest_free_piece_is_one_of_what_was_taken_from_the_device() -> None:
+    """An allocator that may have 64 GiB has taken 4 GiB, of which 3 GiB lie in one piece."""
+    taken, piece, most = 4 * GIB, 3 * GIB, 64 * GIB
+
+    def small(k: int) -> Event:
+        heap = (k % 7 + 1) * 100 * 2**20
+        told = float(f"{1 - piece / (taken - heap):.6g}")
+        return take(k, k, 100 * 2**20, heap, bytes_available=most - heap, fragmentation=told)
+
+    few, many = (memory(*(small(k) for k in range(n))) for n in (3, 40))
+    state = many.timeline(CPU)
+    assert state["largest_free_bytes"].to_numpy() == pytest.approx(piece, rel=1e-4)
+    assert (many.snapshots.taken_bytes == taken).all()
+    # Of few events it cannot be told: then it is no more than this.
+    assert np.isnan(few.snapshots.taken_bytes).all()
+    assert (few.timeline(CPU)["largest_free_bytes"] > piece).all()
+
+
+def test_what_captures_tell_of_the_memory_that_was_taken() -> None:
+    """A GPU whose allocator grows by doubling from 2 MiB, and one that took all at once."""
+    grown, whole = (
+        Analysis(read_xspace(committed.content(f"h100_{kind}"))).memory for kind in ("resnet_mixed", "cnn_input")
+    )
+    rows = grown.snapshots.rows_of("GPU_0_bfc")
+    assert set(grown.snapshots.taken_bytes[rows]) == {sum(2**k for k in range(1, 13)) * 2**20}
+    assert grown.summary["largest_free_bytes"][0] == pytest.approx(3.52 * GIB, rel=0.01)
+    rows = whole.snapshots.rows_of("GPU_0_bfc")
+    assert (whole.snapshots.taken_bytes[rows] == whole.snapshots.capacity_bytes[rows]).all()

@@ -167,6 +167,22 @@ def test_what_the_loop_itself_measured_stays_also_where_a_function_was_traced(mo
     assert ms(np.nan_to_num(waited, nan=-1e6)) == [2.0, -1.0, 4.0]
 
 
+def test_of_a_loop_that_tells_what_next_took_the_wait_within_it_is_known_where_tf_data_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    iterator, found = Iterator(), Waits()
+    told(monkeypatch, 4, 4.5, 2.0, 4.5)
+    steps = [row(i, iterator, waited_ns=3_500_000) for i in range(3)]
+    assert ms(found.find(steps)[1]) == [0.5, 3.0, 0.5]
+    steps = [row(i, iterator, waited_ns=1_000_000) for i in range(3)]
+    assert ms(found.find(steps)[1]) == [0.5, 1.0, 0.5], "no more than that"
+    steps = [row(i, iterator, waited_ns=3_500_000, traced_us=one) for i, one in enumerate(FIVE_TRACED[1:4])]
+    assert ms(found.find(steps)[1]) == [3.5, 3.5, 0.5], "where a function was traced, all that it took"
+    del iterator
+    gc.collect()
+    assert ms(Waits().find([row(5, None, waited_ns=7)])[1]) == [7e-6]
+
+
 def test_steps_of_an_iterator_that_is_gone_have_no_wait_and_are_not_lost() -> None:
     iterator = Iterator()
     rows = [row(i, iterator) for i in range(3)]
