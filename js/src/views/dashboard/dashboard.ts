@@ -234,13 +234,15 @@ class Tabs implements TabNames {
     this.#views[this.#chosen].draw();
   }
 
-  /** Opens the tab that shows what the first card is about, unless a reader was at the tabs. */
+  /** Opens the tab that shows what the first card is about, or what ran out of memory, unless a reader was at the tabs. */
   async followAdvice(): Promise<void> {
     const { data, signal } = this.view;
     await data.ready(["advice", "attribution"]);
-    const { advice = [], attribution = [] } = data.meta;
+    const { advice = [], attribution = [], memory_failure: failure } = data.meta;
     const [first] = advice;
-    if (signal.aborted || first === undefined || this.#isTouched) return;
+    if (signal.aborted || this.#isTouched) return;
+    if (failure && this.isOffered("memory_timeline")) return this.choose("memory_timeline");
+    if (first === undefined) return;
     const hasLine = attribution.some(({ advice, line }) => advice === 0 && line !== "");
     const wanted = tabOf(first.view) >= 0 || !hasLine ? first.view : "source_view";
     if (first.gain_ratio > 0 && this.isOffered(wanted)) this.choose(wanted);
