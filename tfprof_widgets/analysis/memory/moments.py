@@ -158,7 +158,8 @@ class Snapshots:
     @cached_property
     def largest_free_bytes(self) -> Float64:
         """At most so much of the free bytes lies in one piece: of what the allocator has taken, else of all."""
-        return self._free_of_taken * (1 - self.fragmentation_ratio)
+        with np.errstate(invalid="ignore"):  # a broken trace may tell an infinite fragmentation
+            return self._free_of_taken * (1 - self.fragmentation_ratio)
 
     @property
     def _free_of_taken(self) -> Float64:

@@ -328,6 +328,7 @@ export class TracksPanel {
     const text = isCut ? this.#count() : `Filter${what}`;
     const more = isCut ? [] : [h("span.opt", what)];
     if (this.opener.textContent !== text) this.opener.replaceChildren(isCut ? text : "Filter", ...more);
+    this.opener.setAttribute("aria-label", text); // also where there is no room for all of it
     this.opener.classList.toggle("on", isCut);
     this.#tellNone(layout.tracks.length === 0);
     if (this.popover.key === KEY) this.#refresh();
