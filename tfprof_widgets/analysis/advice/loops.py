@@ -96,6 +96,13 @@ class GraphLoops:
             np.where(self.run.results.attribution.op[row] >= 0, np.maximum(ms - OP_OVERHEAD_MS, 0.0), 0.0)
         )
 
+    def usual_ms(self, chosen: Sequence[int]) -> float:
+        """What some take of the mean step, of none more than a usual step lasts: the rest is a stall."""
+        (row, loop, ms), steps = self.rows, self.run.steps
+        of_step = steps.entry_of[self.run.results.attribution.step[row]]
+        each_ms = np.bincount(of_step, np.where(np.isin(loop, chosen), ms, 0.0), len(steps))
+        return float(np.minimum(each_ms, steps.median_ms).mean())
+
     def _sums(self, ms: Float64) -> Float64:
         total = np.bincount(self.rows[1], ms, len(self.name))
         return np.asarray(total / max(len(self.run.steps), 1), np.float64)
@@ -237,7 +244,8 @@ def graph_loop(run: Run) -> Iterator[Advice]:
     top = int(each_ms.argmax())
     ms, op_ms = float(each_ms[chosen].sum()), 0.0 if steps.has_device else float(loops.op_ms[chosen].sum())
     part = steps.part("loop", ms - op_ms)
-    gain = steps.usual_ratio(part.ms, steps.category_ms("input"))
+    most_ms = part.ms if steps.has_device else min(loops.usual_ms(chosen) - op_ms, part.ms)
+    gain = steps.usual_ratio(most_ms, steps.category_ms("input"))
     if gain < (HIGH_GAIN if steps.has_device else FIXED):  # on a CPU, XLA makes loops of larger ops no faster
         return
     name, row, n_iterations = loops.name[top].removesuffix("/while"), loops.row[top], loops.n_iterations(top)

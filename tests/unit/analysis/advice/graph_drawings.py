@@ -68,6 +68,7 @@ def graph_run(
     late: Sequence[tuple[str, float, float]] = (),
     n_steps: int = 8,
     graph: str = "step",
+    stall: tuple[float, float] = (0.0, 0.0),
 ) -> Analysis:
     """Steps in which one function runs the ops one after the other, on the step's thread.
 
@@ -81,14 +82,18 @@ def graph_run(
         late: the same, of the later half of the steps alone.
         n_steps: how many steps there are.
         graph: the name of the graph.
+        stall: from when on one step stands still, and for how long.
     """
     events: list[Event] = []
     for i in range(n_steps):
-        begin = i * step_us
+        stall_at, stall_us = (stall[0], stall[1] * (i == n_steps // 2))
+        begin = i * step_us + stall[1] * (i > n_steps // 2)
         at = begin + 5
-        events.append(event("train", begin, step_us, _r=1, step_num=i))
+        events.append(event("train", begin, step_us + stall_us, _r=1, step_num=i))
         for name, start, us in (*python, *(late if 2 * i >= n_steps else ())):
             stats = {"is_func": 0} if name.endswith(OF_OP) else {}
+            stands, waits = start < stall_at < start + us, start >= stall_at
+            start, us = start + stall_us * waits, us + stall_us * stands
             events.append(event(name.removesuffix(OF_OP), begin + start, us, stats=stats))
         for op in ops:
             for _ in range(op.times if op.us else 0):
@@ -98,7 +103,7 @@ def graph_run(
     planes = plane("/host:CPU", line("python", *events))
     found = noted(ops, variables, graph)
     known = pd.DataFrame([*(facts or {}).items()], columns=["name", "value"])
-    return Analysis(trace(planes, session(duration_us=n_steps * step_us)), replace(found, facts=known))
+    return Analysis(trace(planes, session(duration_us=n_steps * step_us + stall[1])), replace(found, facts=known))
 
 
 def calling(us: float, start: float = 0.0) -> list[tuple[str, float, float]]:

@@ -106,6 +106,13 @@ def test_a_loop_takes_as_long_in_steps_in_which_its_ops_are_not_recorded() -> No
     assert "The loop rnn (net.py:2) of at least 90 iterations takes about 8.9" in told.title
 
 
+def test_a_step_that_stands_still_is_no_time_of_a_cheap_loop() -> None:
+    """As where other programs take the cores while the loop runs."""
+    events = [*calling(9_900), *(("ExecutorState::Process", 10.0 + 10 * i, 2.0) for i in range(200))]
+    product = ("net/MatMul:MatMul", 2_200, 7_600)
+    assert found(graph_run(WHILE, replaced(5), python=[*events, product], stall=(1_995, 80_000))) is None
+
+
 def test_the_loop_that_keras_runs_several_steps_in_is_none_of_the_models() -> None:
     events = [*calling(9_900), *turns(10, 9_900, name="while/body/_1/while")]
     loop = Op("while", "While", 0, [0], "()", "()")
