@@ -177,7 +177,7 @@ def others_seen(run: Callable[[threading.Event], object]) -> list[str]:
 
 def test_another_thread_that_runs_python_is_seen_and_one_that_waits_is_not() -> None:
     seen = others_seen(lambda ended: spin(ended.is_set))
-    assert len(seen) > 10
+    assert len(seen) > 4  # of 40: where cores are busy it does not get on between two samples
     assert {*seen} <= {"spin", "<lambda>"}
     assert not others_seen(threading.Event.wait)
     assert not others_seen(lambda ended: time.sleep(0.5))
