@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Literal
 
 import nbformat
-from nbclient import NotebookClient
 from nbformat.sign import NotebookNotary
 from playwright.sync_api import Frame, Locator, Page
 from pytest import MonkeyPatch
@@ -18,6 +17,7 @@ import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
 from tests.browser.harness import PYTHON_PATH, poll, write_notebook
 from tests.browser.linked_views import LinkedViews
+from tests.notebook.kernels import execute
 
 CELLS = ("import tfprof_widgets as tfprof\nprof = tfprof.load('saved_run')", "prof")
 State = Literal["trusted", "not trusted", "without state"]
@@ -32,7 +32,7 @@ def executed(folder: Path) -> nbformat.NotebookNode:
     notebook = nbformat.read(folder / "executed.ipynb", as_version=4)
     with MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([PYTHON_PATH, os.environ.get("PYTHONPATH", "")]))
-        NotebookClient(notebook, resources={"metadata": {"path": str(folder)}}).execute()
+        execute(notebook, folder)
     return notebook
 
 

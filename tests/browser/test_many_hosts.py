@@ -95,39 +95,21 @@ def test_even_hosts_are_called_even_and_stand_in_a_table(few: Page) -> None:
     assert chart(few).locator(".tfp-stragglers").count() == 0
 
 
-def test_several_hosts_are_columns_of_one_scale_with_the_stragglers_marked(several: Page) -> None:
-    columns = chart(several).locator(".col")
-    assert columns.count() == SEVERAL
-    marked = chart(several).locator(".col.held").evaluate_all("els => els.map((el) => Number(el.dataset.host))")
-    assert sorted(marked) == sorted([SLOW, SLOWEST])
-    heights = columns.evaluate_all(
-        "els => els.map((el) => [...el.querySelectorAll('i')].reduce((sum, i) => sum + i.offsetHeight, 0))"
-    )
-    assert max(heights) - min(heights) <= 3  # synchronous: all steps take equally long
-
-
-def test_a_column_is_walked_to_read_and_chosen_by_keys(several: Page) -> None:
-    chart(several).get_by_role("listbox").focus()
-    for _ in range(3):
-        several.keyboard.press("ArrowRight")
-    tip = chart(several).locator(".tfp-tip")
-    eventually(lambda: host_name(3) in tip.inner_text(), "no details of the column with the cursor")
-    assert "its own work" in tip.inner_text()
-    several.keyboard.press("Enter")
-    eventually(lambda: chosen_hosts(several) == [host_name(3)], "Enter does not choose the host")
-    several.keyboard.press("Escape")
-    eventually(lambda: chosen_hosts(several) == [], "Esc does not let the host go")
+def test_several_hosts_are_bars_of_one_scale_with_the_stragglers_named(several: Page) -> None:
+    rows = chart(several).locator(".tfp-workers-place .row")
+    assert rows.count() == SEVERAL
+    named = [host for host, text in enumerate(rows.all_inner_texts()) if "a step" in text]
+    assert sorted(named) == sorted([SLOW, SLOWEST])
 
 
 def test_the_hosts_are_sorted_by_own_work_and_the_figures_stand_in_a_table(several: Page) -> None:
     chart(several).get_by_label("Hosts", exact=True).select_option("own")
+    rows = chart(several).locator(".tfp-workers-place .row")
     order = "els => els.map((el) => Number(el.dataset.host)).slice(0, 2)"
-    eventually(lambda: chart(several).locator(".col").evaluate_all(order) == [SLOWEST, SLOW], "not the slowest first")
-    chart(several).get_by_role("button", name="Table").click()
-    first = chart(several).locator(".tfp-workers-place .row").first.inner_text()
+    eventually(lambda: rows.evaluate_all(order) == [SLOWEST, SLOW], "not the slowest first")
+    first = rows.first.inner_text()
     assert host_name(SLOWEST) in first
     assert "by input" in first
-    chart(several).get_by_role("button", name="Columns").click()
     chart(several).get_by_label("Hosts", exact=True).select_option("host")
 
 
@@ -189,11 +171,10 @@ def test_the_heat_map_is_walked_and_chosen_from_by_keys(many: Page) -> None:
 
 
 def test_axe_finds_nothing_serious_in_any_form(several: Page, many: Page) -> None:
-    for page, forms in ((several, ("Columns", "Table")), (many, ("Table", "Heat map"))):
+    for page, forms in ((several, ("Heat map", "Table")), (many, ("Table", "Heat map"))):
         for form in forms:
             chart(page).get_by_role("button", name=form).click()
             assert audit(page, '[data-tfprof="worker_chart"]') == []
-    chart(several).get_by_role("button", name="Columns").click()
 
 
 TRACKS_TOP_PX = 71

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbclient import NotebookClient
+
+from tests.notebook.kernels import execute
 
 FOLDER = Path(__file__).parent.parent.parent / "notebooks"
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -19,9 +20,7 @@ def executed(name: str, facts: str, folder: Path) -> nbformat.NotebookNode:
     """
     notebook = committed(name)
     notebook.cells.append(nbformat.v4.new_code_cell(facts))
-    NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
-    ).execute()
+    execute(notebook, folder)
     assert list(folder.iterdir()) == [], "nothing is written into the working directory"
     return notebook
 

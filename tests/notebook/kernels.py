@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,24 +13,33 @@ import nbformat
 import pytest
 from jupyter_client import BlockingKernelClient, KernelManager
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 Kernel = tuple[KernelManager, BlockingKernelClient]
 
 
 @contextmanager
+def sockets() -> Iterator[Config]:
+    """What has a kernel listen at files: a port that was free when it was chosen may be taken when the kernel binds it."""
+    with tempfile.TemporaryDirectory(prefix="kernel-", ignore_cleanup_errors=True) as folder:
+        yield Config(KernelManager={"transport": "ipc", "connection_file": f"{folder}/kernel.json"})
+
+
+@contextmanager
 def started_kernel(folder: Path, **environment: str) -> Iterator[Kernel]:
     """A kernel that answers, and its client."""
-    manager = KernelManager(kernel_name="python3")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PYTEST_CURRENT_TEST", raising=False)  # with it ipykernel leaves alone what C++ writes
-        manager.start_kernel(cwd=str(folder), env=os.environ | environment)
-    client = manager.blocking_client()
-    client.start_channels()
-    client.wait_for_ready(timeout=60)
-    yield manager, client
-    client.stop_channels()
-    if manager.is_alive():
-        manager.shutdown_kernel(now=True)
+    with sockets() as config:
+        manager = KernelManager(kernel_name="python3", config=config)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.delenv("PYTEST_CURRENT_TEST", raising=False)  # with it ipykernel leaves alone what C++ writes
+            manager.start_kernel(cwd=str(folder), env=os.environ | environment)
+        client = manager.blocking_client()
+        client.start_channels()
+        client.wait_for_ready(timeout=60)
+        yield manager, client
+        client.stop_channels()
+        if manager.is_alive():
+            manager.shutdown_kernel(now=True)
 
 
 def messages(client: BlockingKernelClient, request: str) -> Iterator[dict[str, Any]]:
@@ -58,12 +68,16 @@ def printed_by(client: BlockingKernelClient, request: str, until: str = "") -> s
     return text
 
 
+def execute(notebook: nbformat.NotebookNode, folder: Path, *, allow_errors: bool = False) -> None:
+    """Run all cells in a folder as `nbconvert --execute` does; without `allow_errors` the first that fails raises."""
+    options = {"timeout": 300, "kernel_name": "python3", "allow_errors": allow_errors}
+    with sockets() as config:
+        NotebookClient(notebook, config=config, resources={"metadata": {"path": str(folder)}}, **options).execute()
+
+
 def executed_cells(sources: Mapping[str, str], folder: Path, *, allow_errors: bool = True) -> dict[str, Any]:
-    """Cells by their names, executed in a notebook; without `allow_errors` the first that fails raises."""
+    """Cells by their names, executed in a notebook."""
     make: Any = nbformat.v4
     notebook = make.new_notebook(cells=[make.new_code_cell(source) for source in sources.values()])
-    resources = {"metadata": {"path": str(folder)}}
-    NotebookClient(
-        notebook, timeout=300, kernel_name="python3", allow_errors=allow_errors, resources=resources
-    ).execute()
+    execute(notebook, folder, allow_errors=allow_errors)
     return dict(zip(sources, notebook.cells, strict=True))

@@ -1,163 +1,17 @@
-/** The same step on every host: who holds the others up, in a table, stacked columns or a heat map. */
+/** The same step on every host: who holds the others up, in a table or a heat map. */
 
 import { CATEGORY_LABELS, type StragglerMeta } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
-import { shortHosts, type WorkerRow } from "../../model/hosts";
+import type { WorkerRow } from "../../model/hosts";
 import { decimalsOf, formatPart, frameworkOf, MARK_STEPS_CODE, unrecordedWords } from "../../model/overview";
-import { median, niceTicks } from "../../model/steps";
-import { type CsvColumns, formatCount, formatMs, formatNumber, formatPercent } from "../../model/text";
-import {
-  button,
-  type Choice,
-  emptyState,
-  h,
-  inFrame,
-  on,
-  onKeys,
-  paced,
-  segmented,
-  selectBox,
-  setAria,
-  unspoken,
-  watchSize,
-} from "../../ui/dom";
+import { type CsvColumns, formatCount, formatMs, formatPercent } from "../../model/text";
+import { button, type Choice, emptyState, h, on, paced, segmented, selectBox, setAria } from "../../ui/dom";
 import { TipBox } from "../../ui/plot";
 import { categorySwatch, legendEntry } from "../../ui/share_bar";
 import type { GridColumn } from "../../ui/sheet";
 import { barCell, Ledger, type LedgerRow, nameColumn, numberColumn, titled } from "../../ui/table";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { type Card, card, HeatMap, isSpecial, label, type SortBy, valueLabel, WorkerModel } from "./heat_map";
-
-/** Room over the longest column, for what is written on it. */
-const HEADROOM = 1.14;
-/** About the width of a character, and what a name is given at most; a column is not wider than the style sheet has it. */
-const CHARACTER_PX = 6.3;
-const NAME_GAP_PX = 3;
-const LONGEST_PX = 64;
-const MOST_PX = 64;
-
-class HostColumns {
-  readonly element: HTMLElement;
-  readonly #axis = unspoken("div.axis");
-  readonly #list: HTMLElement;
-  #active = 0;
-
-  constructor(
-    readonly model: WorkerModel,
-    /** Shows the card of a host beside its column; null hides it. */
-    readonly onHover: (host: number, column: DOMRect | null) => void,
-    signal: AbortSignal,
-  ) {
-    const attributes = { role: "listbox", tabindex: 0, "aria-label": "Hosts, by the parts of a step" };
-    this.#list = h("div.cols", attributes);
-    this.element = h("div.tfp-host-columns", this.#axis, this.#list);
-    const columnOf = (event: Event) => (event.target as Element).closest<HTMLElement>("[role=option]");
-    const leave = () => this.onHover(-1, null);
-    on(this.#list, signal, {
-      pointermove: (event) => {
-        const column = columnOf(event);
-        this.onHover(column ? Number(column.dataset.host) : -1, column?.getBoundingClientRect() ?? null);
-      },
-      pointerleave: leave,
-      blur: leave,
-      click: (event) => {
-        const column = columnOf(event);
-        if (column) model.chooseHost(Number(column.dataset.host));
-      },
-    });
-    onKeys(this.#list, signal, ({ key }) => this.#key(key));
-    const redraw = inFrame(() => this.draw(), signal);
-    watchSize(this.#list, signal, redraw);
-  }
-
-  draw(): void {
-    const { rows } = this.model;
-    const most = rows.reduce((max, { stepTimeMs }) => Math.max(max, stepTimeMs), 0) * HEADROOM || 1;
-    const { short, prefix } = shortHosts(rows.map(({ host }) => this.model.hosts[host]));
-    const named = this.#named(short);
-    this.#active = Math.min(this.#active, Math.max(0, rows.length - 1));
-    this.#axis.replaceChildren(...this.#lines(most), h("span.q.host", prefix ? `${prefix}…` : "host"));
-    this.#axis.title = prefix;
-    this.#list.replaceChildren(...rows.map((_, place) => this.#column(place, most, named[place])));
-    this.#tellActive();
-  }
-
-  /** As many names as there is room for, those of stragglers in any case; numbers without their zeros in front. */
-  #named(short: readonly string[]): readonly string[] {
-    const { model } = this;
-    const names = short.every((name) => /^\d+$/.test(name)) ? short.map((name) => String(Number(name))) : short;
-    const longest = names.reduce((most, name) => Math.max(most, name.length), 1) * CHARACTER_PX + NAME_GAP_PX;
-    const pitch = Math.min(MOST_PX, this.#list.clientWidth / Math.max(1, names.length));
-    const every = pitch > 0 ? Math.max(1, Math.ceil(Math.min(longest, LONGEST_PX) / pitch)) : 1;
-    const held = new Set(model.rows.flatMap(({ host }, place) => (model.stragglerOf(host) ? [place] : [])));
-    const isNear = (place: number) => [...held].some((other) => other !== place && Math.abs(other - place) < every);
-    return names.map((name, place) => (held.has(place) || (place % every === 0 && !isNear(place)) ? name : ""));
-  }
-
-  /** Hairlines of the scale, and the median of the own times, which a straggler rises above. */
-  #lines(most: number): HTMLElement[] {
-    const at = (ms: number, text: string, kind: ".median" | "" = "") => {
-      return h(`div.line${kind}`, { style: { bottom: `${(ms / most) * 100}%` } }, h("span", text));
-    };
-    const ticks = niceTicks(most, 4).filter((ms) => ms < most);
-    const lines = ticks.map((ms) => at(ms, ms === 0 ? "0 ms" : formatNumber(ms, 6).replace(/\.?0+$/, "")));
-    const own = this.model.rows.filter(({ host }) => this.model.isWorker(host)).map(({ ownMs }) => ownMs);
-    if (this.model.hasOwn && own.length > 1) {
-      const medianMs = median(own);
-      lines.push(at(medianMs, `median own work ${formatMs(medianMs)}`, ".median"));
-    }
-    return [h("div.plot", ...lines)];
-  }
-
-  #column(place: number, most: number, name: string): HTMLElement {
-    const { model } = this;
-    const { stack, categories, hosts, roles, what, view } = model;
-    const row = model.rows[place];
-    const held = model.stragglerOf(row.host);
-    const { title, lines } = card(row, hosts[row.host], categories, what, { role: roles[row.host], held });
-    const pieces = stack.map((c) => {
-      const style = { height: `${(row.parts[c] / most) * 100}%`, background: `var(--c-${categories[c]})` };
-      return h("i", { style });
-    });
-    const mark = held ? h("b.mark", { "data-text": `+${formatNumber(held.excess_ms)}` }) : null;
-    const says = {
-      "aria-selected": String(view.link.host === hosts[row.host]),
-      "aria-label": [title, ...lines].join(", "),
-    };
-    const attributes = { role: "option", id: this.#id(place), "data-host": row.host, ...says };
-    // Short texts come from the style sheet: the label has the whole ones.
-    const parts = [h("div.stack", ...pieces, mark), h("div.name", { "data-text": name })];
-    return h(held ? "div.col.held" : "div.col", attributes, ...parts);
-  }
-
-  /** Ids are of the page, where several charts may be. */
-  readonly #prefix = `tfp-host-${Math.random().toString(36).slice(2)}`;
-  #id(place: number): string {
-    return `${this.#prefix}-${place}`;
-  }
-
-  #tellActive(): void {
-    this.#list.setAttribute("aria-activedescendant", this.#id(this.#active));
-    [...this.#list.children].forEach((column, place) => {
-      column.classList.toggle("active", place === this.#active);
-    });
-  }
-
-  #key(key: string): boolean {
-    const { rows, view } = this.model;
-    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -rows.length, End: rows.length };
-    const move = by[key as keyof typeof by];
-    if (move !== undefined) {
-      this.#active = Math.max(0, Math.min(rows.length - 1, this.#active + move));
-      this.#tellActive();
-      const column = this.#list.children[this.#active];
-      this.onHover(rows[this.#active].host, column.getBoundingClientRect());
-    } else if (key === "Enter" || key === " ") this.model.chooseHost(rows[this.#active].host);
-    else if (key === "Escape" && view.link.host !== "") view.link.setHost("");
-    else return false;
-    return true;
-  }
-}
 
 type HostRow = WorkerRow & LedgerRow;
 
@@ -329,11 +183,10 @@ class StragglerList {
   }
 }
 
-/** Up to so many hosts a table has them all in sight; up to so many columns can be told apart. */
-const FEW_HOSTS = 8;
-const MOST_COLUMNS = 32;
+/** Above so many hosts a table is too long to see who comes late. */
+const MOST_ROWS = 32;
 
-type Form = "table" | "columns" | "heat";
+type Form = "table" | "heat";
 
 class WorkerChart {
   readonly #model: WorkerModel;
@@ -345,10 +198,9 @@ class WorkerChart {
   readonly #place = h("div.tfp-workers-forms");
   readonly #tip: TipBox;
   readonly #table: HostTable;
-  readonly #columns: HostColumns;
   readonly #list: StragglerList;
   #heat: HeatMap | null = null;
-  readonly #colors: HTMLElement | null;
+  readonly #colors: HTMLElement;
   #form: Form;
 
   constructor(readonly view: TraceView) {
@@ -356,7 +208,7 @@ class WorkerChart {
     const model = new WorkerModel(view);
     this.#model = model;
     const n = model.hosts.length;
-    this.#form = n <= FEW_HOSTS ? "table" : n <= MOST_COLUMNS ? "columns" : "heat";
+    this.#form = n <= MOST_ROWS ? "table" : "heat";
     // Of many hosts the slowest must not be looked for.
     if (this.#form === "heat") model.sortBy = model.hasOwn ? "own" : "step";
     const last = model.nSteps - 1;
@@ -365,9 +217,8 @@ class WorkerChart {
     this.#mean = button("Mean", () => model.choose(null), signal, { title: "The mean of all usual steps" });
     const onHost = (host: number, box: DOMRect | null) => this.#hoverHost(host, box);
     this.#table = new HostTable(model, onHost, signal);
-    this.#columns = new HostColumns(model, onHost, signal);
     this.#list = new StragglerList(model, signal);
-    this.#colors = n > MOST_COLUMNS ? this.#colorChoice() : null;
+    this.#colors = this.#colorChoice();
     this.#fill.append(this.#toolbar(last), this.#say, this.#place);
     this.#tip = new TipBox(this.#fill);
     view.root.append(this.#fill);
@@ -380,10 +231,9 @@ class WorkerChart {
   #toolbar(last: number): HTMLElement {
     const { signal } = this.view;
     const many = this.#model.hosts.length > 1;
-    const chart: Form = this.#model.hosts.length <= MOST_COLUMNS ? "columns" : "heat";
     const forms: Choice<Form>[] = [
-      { value: chart, text: chart === "heat" ? "Heat map" : "Columns" },
       { value: "table", text: "Table" },
+      { value: "heat", text: "Heat map" },
     ];
     const show = (form: Form) => this.#show(form);
     const save = button("CSV", () => this.#table.save(), signal, { title: "Save the figures of the hosts" });
@@ -428,10 +278,10 @@ class WorkerChart {
     this.#form = form;
     this.#tip.hide();
     if (form === "heat") this.#heat ??= new HeatMap(this.#model, (found, box) => this.#hoverCard(found, box));
-    const element = { table: this.#table, columns: this.#columns, heat: this.#heat ?? this.#table }[form].element;
     // The table says of each host what it costs.
-    this.#place.replaceChildren(element, ...(form === "table" ? [] : [this.#list.element]));
-    if (this.#colors) this.#colors.hidden = form !== "heat";
+    const shown = this.#heat && form === "heat" ? [this.#heat, this.#list] : [this.#table];
+    this.#place.replaceChildren(...shown.map(({ element }) => element));
+    this.#colors.hidden = form !== "heat";
     this.#draw();
   }
 
@@ -452,9 +302,10 @@ class WorkerChart {
 
   #draw(): void {
     if (this.#form === "table") this.#table.draw();
-    else this.#list.draw();
-    if (this.#form === "columns") this.#columns.draw();
-    if (this.#form === "heat") this.#heat?.draw();
+    else {
+      this.#list.draw();
+      this.#heat?.draw();
+    }
   }
 
   #hoverHost(host: number, box: DOMRect | null): void {
