@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.parse
@@ -92,7 +93,9 @@ class Server:
             "TMPDIR": "scratch",
         }
         env = {**os.environ, **{name: str(self.home / folder) for name, folder in folders.items()}}
-        env |= {"JUPYTER_RUNTIME_DIR": str(self.home / "runtime"), "JUPYTER_PREFER_ENV_PATH": "1"}
+        # Kernels listen at files in it: a free port may be taken before they bind it, and the path of a socket has to be short.
+        self.runtime = tempfile.TemporaryDirectory(prefix="jupyter-", ignore_cleanup_errors=True)
+        env |= {"JUPYTER_RUNTIME_DIR": self.runtime.name, "JUPYTER_PREFER_ENV_PATH": "1"}
         env |= {"TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONPATH": PYTHON_PATH}
         self._log = (self.home / "server.log").open("w")
         self._process = subprocess.Popen(
@@ -111,6 +114,7 @@ class Server:
             f"--port={self.port}",
             "--ip=127.0.0.1",
             f"--IdentityProvider.token={self.token}",
+            "--KernelManager.transport=ipc",
             "--ServerApp.disable_check_xsrf=True",
             f"--ServerApp.root_dir={self.root}",
             f"--ServerApp.tornado_settings={json.dumps({'headers': {'Content-Security-Policy-Report-Only': NO_EVAL}})}",
@@ -134,6 +138,7 @@ class Server:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         self._log.close()
+        self.runtime.cleanup()
 
     def api(self, path: str, *, method: str = "GET") -> Any:
         """The answer of one REST endpoint, decoded."""
@@ -290,7 +295,7 @@ class Notebook:
     def _kernel(self) -> BlockingKernelClient:
         if self._client is None:
             (session,) = [s for s in self.server.api("sessions") if s["path"] == self.name]
-            connection = self.server.home / "runtime" / f"kernel-{session['kernel']['id']}.json"
+            connection = Path(self.server.runtime.name) / f"kernel-{session['kernel']['id']}.json"
             self._client = BlockingKernelClient(connection_file=str(connection))
             self._client.load_connection_file()
             self._client.start_channels()
