@@ -1,4 +1,4 @@
-"""A program that holds every public name in its hands: `mypy --strict` has nothing to say of it, and nobody runs it."""
+"""A program that holds every public name in its hands, and some mistakes: `mypy --strict` reads it, nobody runs it."""
 
 from __future__ import annotations
 
@@ -190,3 +190,17 @@ def checked(shell: InteractiveShell) -> tuple[str, ...]:
     report: tfprof.DoctorReport = tfprof.doctor()
     assert_type(report.is_ok, bool)
     return tuple(check.remedy for check in report.checks)
+
+
+def mistaken(prof: tfprof.Profile) -> None:
+    """Write what a type checker has to refuse: strict `mypy` complains of a `type: ignore` that nothing needs."""
+    str(tfprof.load("run").overview)  # type: ignore[union-attr]
+    tfprof.ProfileCallback(range(10), 5, True)  # type: ignore[call-arg]
+    tfprof.ProfilerHook(stepz=3)  # type: ignore[call-arg]
+    tfprof.load("run", "graph.pb")  # type: ignore[call-arg]
+    with tfprof.profile(detail="lowest"):  # type: ignore[arg-type]
+        prof.steps.append(3)  # type: ignore[operator]
+    str(prof.step_tables)  # type: ignore[attr-defined]
+    tfprof.watch(every="3")  # type: ignore[arg-type]
+    tfprof.scaling([prof], global_batch="shrinks")  # type: ignore[arg-type]
+    tfprof.diff(prof, "run")  # type: ignore[arg-type]
