@@ -1,4 +1,4 @@
-"""Names of check groups -> their checks run side by side, then pytest by itself, and an exit status."""
+"""Names of check groups -> their checks run side by side, then pytest, and an exit status."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,10 +42,13 @@ class Report:
     missing: list[str] = field(default_factory=list)
     npm_path: str | None = None
 
-    def run_all(self, checks: list[Check]) -> None:
-        """Run checks side by side, as many at once as there are processors."""
+    def run_all(self, checks: list[Check], then: Callable[[], None]) -> None:
+        """Run checks side by side, as many at once as there are processors, and `then` as soon as only one still runs."""
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(self.run, checks))
+            running = {pool.submit(self.run, check) for check in checks}
+            while len(running) > 1:
+                running = wait(running, return_when=FIRST_COMPLETED).not_done
+            then()
 
     def run(self, check: Check) -> bool:
         """Run one check and print a line about it; its output is shown only when it fails."""
@@ -198,7 +201,7 @@ def pytest_command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "pytest", "-q", *processes, *arguments]
 
 
-CHECKS: dict[str, Callable[[Report], list[Check]]] = {"unit": unit, "js": js, "lint": lint, "build": build}
+CHECKS: dict[str, Callable[[Report], list[Check]]] = {"unit": unit, "lint": lint, "js": js, "build": build}
 """In the order in which they begin: the longest first."""
 
 
@@ -208,9 +211,8 @@ def main() -> int:
     parser.add_argument("groups", nargs="+", choices=[*CHECKS, "pytest", "nightly"])
     groups = parser.parse_args().groups
     report = Report()
-    report.run_all([check for name in CHECKS if name in groups for check in CHECKS[name](report)])
-    if "pytest" in groups:
-        pytest(report)
+    checks = [check for name in CHECKS if name in groups for check in CHECKS[name](report)]
+    report.run_all(checks, lambda: pytest(report) if "pytest" in groups else None)
     if "nightly" in groups:
         nightly(report)
     return 1 if report.failed else 0
