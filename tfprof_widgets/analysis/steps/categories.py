@@ -152,6 +152,8 @@ _CALL = "EagerLocalExecute: "
 _SYNC = re.compile(r"(cu|cuda|hip)\w*Synchronize|Block\w*Until\w+|MemcpyD2H\b|EagerLocalExecute: OptionalHasValue\Z")
 """The host waits for the device: calls of the driver, and what Keras asks after each step."""
 _CHECKPOINT = re.compile(r"(.*:|EagerLocalExecute: )(Save(V2|Slices)?|Restore(V2|Slice)?|MergeV2Checkpoints)\Z")
+_MAKES_PIPELINE = "MakeIterator::"
+"""The stages of tf.data are set up before they give anything."""
 _HAND_OVER = re.compile(r".*:_?(Host)?(Send|Recv)\Z")
 """Ops that compute nothing."""
 _CPU_WORK = ("ParallelFor", "ThunkExecutor::Execute", "CpuExecutable::ExecuteAsyncOnStream")
@@ -187,6 +189,8 @@ def _part(name: str, category: int, _: str) -> int:
         return Part.CHECKPOINT
     if _SYNC.match(name):
         return Part.SYNC
+    if name.startswith(_MAKES_PIPELINE):
+        return Part.INPUT
     is_op = category == OpCategory.TENSORFLOW and ":" in name and not _HAND_OVER.match(name)
     return Part.HOST_COMPUTE if is_op or name in _CPU_WORK else NONE
 
