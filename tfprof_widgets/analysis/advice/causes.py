@@ -208,7 +208,8 @@ PASSES_ON = frozenset(("Identity", "Cast", "Reshape", "ReadVariableOp", "StopGra
 """Types of ops that give on what they read, in another form at most."""
 PRODUCTS = frozenset(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"))
 """Types of products of matrices."""
-_MOST_STEPS = 8
+MOST_STEPS = 8
+"""Ops in a row that are followed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -264,7 +265,7 @@ class TracedOps:
 
     def behind(self, row: int, slot: int) -> int:
         """The op that made what an op reads, through those that only pass it on; -1 where it is not known."""
-        for _ in range(_MOST_STEPS):
+        for _ in range(MOST_STEPS):
             row, slot = self.source(row, slot), 0
             if row < 0 or self.type[row] not in PASSES_ON or (row, 0) not in self._source.index:
                 break

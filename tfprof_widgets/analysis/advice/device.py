@@ -11,6 +11,7 @@ import pandas as pd
 from ...trace.arrays import Float64, Int64
 from ..card import GENERAL, MEDIUM_GAIN, RARELY, Advice, Claim, Fix, rule
 from ..common import PS_PER_MS, US_PER_MS, Stretches, amount, number, percent, size
+from ..input.tf_data import STAGES
 from ..layers.layers import OPTIMIZER
 from .causes import input_python_ms, python_stage
 from .input_rules import without_python
@@ -159,7 +160,8 @@ def idle_border(run: Run) -> Iterator[Advice]:
         return
     if waits_for_lock and run.wait.is_told:  # `input_bound` tells that cause
         return
-    fix = _without_lock(run) if waits_for_lock else _several_at_once(run)
+    stage = python_stage(run) if waits_for_lock else ""
+    fix = _without_lock(run, stage) if stage else _several_at_once(run)
     if fix is None:  # one call takes several batches already
         return
     yield run.advise(
@@ -173,7 +175,8 @@ def idle_border(run: Run) -> Iterator[Advice]:
         fix,
         by=waits.border_ms,
         gain=gain,
-        stage=python_stage(run) if waits_for_lock else "",
+        stage=stage,
+        headline=STAGES[stage].headline if stage else "",
         claim=Claim(waits.is_border),
         estimate="a step keeps what the host needs to run its graph, and loses what recording its events takes",
     )
@@ -197,8 +200,8 @@ def _owned_ms(run: Run) -> Float64:
     return owned + made + run.new_iterator_ms + run.calls.converted_ms
 
 
-def _without_lock(run: Run) -> Fix:
-    if python_stage(run) == "generator":
+def _without_lock(run: Run, stage: str) -> Fix:
+    if stage == "generator":
         return Fix(
             "Give the data by ops of TensorFlow, which need no lock, such as tf.data.Dataset.from_tensor_slices, in place of "
             "a generator or a PyDataset."

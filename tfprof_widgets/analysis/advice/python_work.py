@@ -12,11 +12,8 @@ import pandas as pd
 from ...trace.arrays import Bool, Float64, Int32, Int64
 from ...trace.source_map import SourceMap
 from ...trace.trace import Trace
-from ..card import (
-    HIGH_GAIN,
-    Spans,
-)
-from ..common import PS_PER_MS, Stretches, sum_by
+from ..card import HIGH_GAIN, Spans
+from ..common import PS_PER_MS, Stretches, match_in_time, sum_by
 from ..events import int_stat_at
 from ..grouping import within_data
 from ..names import by_ends
@@ -544,14 +541,9 @@ def call_gaps(run: RunFacts, gap: PythonGap) -> CallGaps:
 
 def _first_runs(trace: Trace, calls: Int64) -> Int64:
     """For each call when it first runs anything, else when it ends."""
-    rows = np.concatenate([calls, np.flatnonzero(trace.names_matching(_RUNS))])
-    is_run = np.arange(len(rows)) >= len(calls)
-    order = np.lexsort((is_run, trace.start_ps[rows], trace.line_id[rows]))
-    place = np.where(is_run[order], np.arange(len(rows)), len(rows))
-    following = np.append(np.minimum.accumulate(place[::-1])[::-1], len(rows))
-    at = np.empty(len(rows), np.int64)
-    at[order] = np.arange(len(rows))
-    first = np.append(rows[order], -1)[following[at[: len(calls)]]]
-    is_own = (first >= 0) & (trace.line_id[first] == trace.line_id[calls])
-    found: Int64 = np.where(is_own, np.minimum(trace.start_ps[first], trace.ends(calls)), trace.ends(calls))
+    runs = np.flatnonzero(trace.names_matching(_RUNS))
+    begin_ps, end_ps, lines = trace.start_ps[calls], trace.ends(calls), trace.line_id
+    first = match_in_time((lines[calls],), begin_ps, (lines[runs],), trace.start_ps[runs], prefers_later=True)
+    first_ps = np.append(trace.start_ps[runs], -1)[first]
+    found: Int64 = np.where(first_ps >= begin_ps, np.minimum(first_ps, end_ps), end_ps)
     return found
