@@ -153,7 +153,7 @@ def _flattened(run: Run, ops: Bool) -> _Mechanism | None:
     largest, top = int(n_weights.argmax()) if len(n_weights) else -1, run.computing.top(ops)
     if largest < 0 or n_weights[largest] <= MOST * n_weights.sum():
         return None
-    for row in traced.ran("MatMul"):
+    for row in np.flatnonzero((traced.type == "MatMul").to_numpy()).tolist():
         flat = traced.source(row, 0)
         images = (*traced.input_shapes(flat), None)[0] if flat >= 0 and traced.type[flat] == "Reshape" else None
         is_of_it = traced.variable(traced.behind(row, 1)) == largest if images and len(images) > 2 else False

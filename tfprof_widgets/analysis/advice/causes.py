@@ -56,7 +56,7 @@ IDLE_INPUT = 0.5
 def locked_ms(run: RunFacts) -> float:
     """What of the mean step neither ops nor the input have, while Python of the input computes, which shares the interpreter."""
     steps, rows, load = run.steps, run.results.attribution, run.load
-    computes = float(steps.wait_ms("host_compute").mean()) / steps.mean_ms if steps.mean_ms else 0.0
+    computes = float(steps.category_ms("host_compute").mean()) / steps.mean_ms if steps.mean_ms else 0.0
     if not steps.mean_ms or steps.has_device or load is None or load.own - computes < IDLE_INPUT:
         return 0.0
     idle = [CATEGORIES.index(name) for name in IDLE]
@@ -130,7 +130,7 @@ def input_wait(run: RunFacts) -> InputWait:
     steps = run.steps
     if not len(steps):
         return InputWait(np.zeros(0), 0.0, is_long=False, is_told=False, sets_the_pace=False)
-    wait = steps.wait_ms("input")
+    wait = steps.category_ms("input")
     ratio = float(wait.mean()) / steps.mean_ms if steps.mean_ms else 0.0
     is_long = run.results.waits_are_usual and limits_steps(wait, steps.time_ms)
     # Where others take the cores, a pipeline that keeps up otherwise falls behind; one in Python that never rests does not.
@@ -332,7 +332,7 @@ def iterator_spans(run: RunFacts) -> Spans:
     if len(steps) < MIN_STEPS or run.is_keras_loop:
         return steps.spans(none, none, none)
     made = np.flatnonzero(trace.names_matching(MAKES_ITERATOR) & (run.entry >= 0))
-    fetched = steps.wait_pieces[steps.wait_pieces["category"] == "input"]
+    fetched = steps.pieces[steps.pieces["category"] == "input"]
     first, last = np.full(len(steps), np.iinfo(np.int64).max), np.zeros(len(steps), np.int64)
     np.minimum.at(first, run.entry[made], trace.start_ps[made])
     at = steps.entry_of[fetched["step"].to_numpy(np.int64)]

@@ -30,7 +30,7 @@ def h2d_bound(run: Run) -> Iterator[Advice]:
     steps = run.steps
     if not steps.has_device:
         return
-    copies = steps.wait_ms("copy_to_device")
+    copies = steps.category_ms("copy_to_device")
     part = steps.part("h2d", float(copies.mean()))
     if part.ratio < MEDIUM_GAIN:
         return
@@ -148,7 +148,7 @@ def idle_border(run: Run) -> Iterator[Advice]:
     if not steps.device_computes:
         return
     owned_ms = _owned_ms(run)
-    graph_ms = np.maximum(run.calls.function_ms - steps.wait_ms("device_compute"), 0.0)
+    graph_ms = np.maximum(run.calls.function_ms - steps.category_ms("device_compute"), 0.0)
     lost_ms = float(np.median(np.minimum(waits.border_ms, steps.time_ms - graph_ms) - owned_ms))
     idle = steps.part("border", float(waits.border_ms.mean()))
     lock_ms = float(np.median(input_python_ms(run)))
@@ -212,7 +212,7 @@ def _without_lock(run: Run, stage: str) -> Fix:
 def _several_at_once(run: Run) -> Fix | None:
     """A fix: one border for several steps; and, where steps wait for results, none of these; None where there is none."""
     fix = several_in_one_call(run)
-    waits = float(np.median(run.steps.wait_ms("sync") + run.steps.wait_ms("output"))) > 0
+    waits = float(np.median(run.steps.category_ms("sync") + run.steps.category_ms("output"))) > 0
     if run.is_keras_loop or not waits:
         return fix
     rarely = "Fetching a result, as float(loss) does, waits for the device: not in every step."
@@ -310,7 +310,7 @@ def kernel_blocks(kernels: pd.DataFrame) -> Int64:
 
 def _launch_words(run: Run) -> str:
     """Of which categories of the step that is, with their whole times: those that the breakdown shows."""
-    launch_ms, dispatched = (float(run.steps.wait_ms(name).mean()) for name in ("kernel_launch", "dispatch"))
+    launch_ms, dispatched = (float(run.steps.category_ms(name).mean()) for name in ("kernel_launch", "dispatch"))
     between, launched = float(run.waits.launching_ms.mean()) - launch_ms, f"kernel launch {number(launch_ms)} ms"
     return f"{launched}, dispatch {number(between)} of {number(dispatched)} ms" if between else launched
 

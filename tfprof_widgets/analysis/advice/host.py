@@ -19,6 +19,7 @@ from ..card import (
     Claim,
     Fix,
     behind,
+    only_call,
     place_of,
     rule,
     step_highlight,
@@ -48,7 +49,7 @@ def output_bound(run: Run) -> Iterator[Advice]:
     steps = run.steps
     if not steps.has_device:
         return
-    copies = steps.wait_ms("output")
+    copies = steps.category_ms("output")
     output = steps.part("output", float(copies.mean()))
     if output.ratio < MEDIUM_GAIN or (run.is_keras_loop and run.takes_several):  # metrics are fetched once a call
         return
@@ -78,17 +79,17 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
     if gain < MEDIUM_GAIN or _reads_for_others(run):
         return
     at = int(saves.stall_ms.argmax())
-    saving = steps.pieces[np.isin(steps.pieces["step"].to_numpy(), steps.row[saves.is_saving])]
-    line = top_line(run, saving[saving["category"] == "other"])
+    line = top_line(run, steps.gaps[steps.gaps["step"].isin(steps.row[saves.is_saving])])
     line = line if line and line.writes else None
     where = f" in {line.function} ({line.place})" if line else ""
+    made = only_call(run.source_map, "ModelCheckpoint", lambda _: True)
     stall_ms = float(saves.stall_ms[saves.is_saving].mean())
     yield run.advise(
         f"Saving weights{where} stalls {n} of {plural(len(steps), 'step')} by {number(stall_ms)} ms each: "
         f"{percent(gain)} of the time.",
         None,
         Fix(
-            f"Save once an epoch instead of every few steps{behind(line.quoted if line else '')}, as ModelCheckpoint does with "
+            f"Save once an epoch instead of every few steps{behind(made.place if made else line.quoted if line else '')}, as ModelCheckpoint does with "
             f'save_freq="epoch"; or beside the '
             "training, by tf.train.CheckpointOptions(enable_async=True) for checkpoint.save."
         ),
@@ -210,7 +211,7 @@ def batch_words(results: Facts, advice: Sequence[Advice]) -> tuple[str, ...]:
         return "A larger batch fits", used
     if run.wait.sets_the_pace:
         return f"{larger}, but the input sets the pace", used
-    waited_ms = sum(float(steps.wait_ms(part).mean()) for part in ("dispatch", "kernel_launch", "sync"))
+    waited_ms = sum(float(steps.category_ms(part).mean()) for part in ("dispatch", "kernel_launch", "sync"))
     causes = {name for name, one in RULES.items() if one.level == CAUSE}
     has_cause = any(one.gain_ratio >= MEDIUM_GAIN and one.rule in causes for one in advice)
     if waited_ms >= WAITS * steps.mean_ms and not has_cause:

@@ -18,7 +18,9 @@ from ..card import (
     Claim,
     Fix,
     UserCall,
+    behind,
     is_of_model,
+    one_line,
     only_call,
     parsed,
     place_of,
@@ -84,7 +86,7 @@ def waits_idly(run: Run) -> bool | None:
     load = run.load
     if load is None or load.is_busy:
         return None
-    return load.own - run.steps.ratio("host_compute") < IDLE * run.wait.ratio
+    return load.own - run.steps.busy_ratio < IDLE * run.wait.ratio
 
 
 Kind = Literal["pure", "random", "stateful", "unknown"]
@@ -160,7 +162,8 @@ def input_fix(run: Run, stage: str, pipeline: pd.Series | None) -> Fix:
 def _words(run: Run, stage: str, **parts: str) -> str:
     """What to do about a stage, with the name of the mapped function."""
     costly = mapped_function(run)
-    return STAGES[stage].words.format(function=costly.words if costly else "the mapped function", **parts)
+    function, place = (costly.words, behind(one_line(costly.place))) if costly else ("the mapped function", "")
+    return STAGES[stage].words.format(function=function, place=place, **parts)
 
 
 def map_call(run: Run) -> UserCall | None:
@@ -370,7 +373,7 @@ def _won(run: Run, stage: str, ratio: float) -> float:
     if stage not in _NEEDS_CORES or load is None or not steps_ms:
         return ratio
     own_us, _ = input_ops(run)
-    computing = float(own_us.sum()) / US_PER_MS / steps_ms + run.steps.ratio("host_compute")
+    computing = float(own_us.sum()) / US_PER_MS / steps_ms + run.steps.busy_ratio
     return min(ratio, 1 - min(computing, load.own) / min(load.quota or load.n_cores, load.n_cores))
 
 

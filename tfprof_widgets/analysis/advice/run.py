@@ -103,7 +103,7 @@ class Run(RunFacts):
     @cached_property
     def takes_several(self) -> bool:
         """Whether a call takes several batches already, as with `steps_per_execution`."""
-        is_marked = bool((self.steps.waits["n_batches"] > 1).any())
+        is_marked = bool((self.steps.frame["n_batches"] > 1).any())
         return is_marked or fetches_in_a_loop(self.trace, self.results.steps.event_step, self.steps.row)
 
     @cached_property
@@ -112,7 +112,7 @@ class Run(RunFacts):
         steps = self.steps
         if not steps.has_device:
             return False
-        waited_ms = sum(float(steps.wait_ms(name).mean()) for name in ("input", "kernel_launch"))
+        waited_ms = sum(float(steps.category_ms(name).mean()) for name in ("input", "kernel_launch"))
         return waited_ms > steps.ms("device_compute")
 
     @cached_property

@@ -98,7 +98,7 @@ class Stage(NamedTuple):
     why: str
     """Why it is slow."""
     words: str = ""
-    """What to do, also to `{function}`."""
+    """What to do, also to `{function}`, and at which `{place}`."""
 
 
 STAGES = {
@@ -129,7 +129,7 @@ STAGES = {
     "generator": Stage(
         "Replace the Python generator",
         "Python makes one element after another",
-        "Let the generator give only names or numbers, and load their elements by tf.numpy_function in a map with "
+        "Let the generator{place} give only names or numbers, and load their elements by tf.numpy_function in a map with "
         f"{PARALLEL}; or read with a source of tf.data.",
     ),
     "python_map": Stage(
@@ -224,7 +224,7 @@ def suggest(name: str, params: Mapping[str, StatValue], place: Place = Place()) 
         return _LARGE_BATCH
     if stage == "sequential_stage":
         return _WORKS_ALONE.get(base, f"{name} holds the pipeline up: {STAGES['no_prefetch'].words}")
-    return STAGES[stage].words.format(function="the mapped function")
+    return STAGES[stage].words.format(function="the mapped function", place="")
 
 
 def stage_of(name: str, params: Mapping[str, StatValue]) -> str:
