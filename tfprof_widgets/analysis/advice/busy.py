@@ -18,7 +18,7 @@ from ..out_of_memory.what_held import batch_size_of
 from .causes import MOST_STEPS, PRODUCTS
 from .computing import op_line
 from .device import LAUNCH_US, MOST, kernel_blocks, multiprocessors
-from .run import Run, input_sizes, masked_length, runs_functions
+from .run import NO_TIME_DISTRIBUTED, Run, input_sizes, masked_length, runs_functions
 
 NO_FAULT = "That is a large part of a step, and need not be a fault."
 PADDED = (
@@ -177,7 +177,14 @@ def _padded(run: Run, ops: Bool) -> _Mechanism | None:
     return _Mechanism(PADDED.format(f"{length:,}")) if of_places_ms > MOST * ms else None
 
 
-_MECHANISMS = (_one_hot, _thrown_away, _pairs, _collected, _flattened, _padded)
+def _distributed(run: Run, ops: Bool) -> _Mechanism | None:
+    """A layer runs once for each time step what could run for all at once."""
+    layers = run.results.layers
+    entry = layers.entries.iloc[int(layers.op_entry[run.computing.top(ops)])]
+    return _Mechanism(NO_TIME_DISTRIBUTED) if entry["class_name"] == "TimeDistributed" else None
+
+
+_MECHANISMS = (_one_hot, _thrown_away, _pairs, _collected, _flattened, _distributed, _padded)
 
 
 def _unnamed(run: Run) -> Iterator[Advice]:

@@ -72,7 +72,7 @@ def python_stage(run: RunFacts) -> str:
 
 
 CROWDED = 0.5
-"""Of the time of steps: less is no fault of a pipeline beside other programs; good ones had up to 0.3 on two shared cores."""
+"""Of the time of steps: an input that works less is no fault beside other programs, however long steps wait for it."""
 NEVER_RESTS = 0.8
 """Of a step: so long runs Python of the input that sets the pace."""
 
@@ -136,7 +136,7 @@ def input_wait(run: RunFacts) -> InputWait:
     # Where others take the cores, a pipeline that keeps up otherwise falls behind; one in Python that never rests does not.
     never_rests = float(np.median(input_python_ms(run))) >= NEVER_RESTS * steps.median_ms > 0
     is_told = is_long and (
-        never_rests or ratio >= CROWDED or not run.is_machine_busy or input_work(run) >= max(1 - ratio, CROWDED)
+        never_rests or not run.is_machine_busy or input_work(run) >= max(1 - ratio, CROWDED)
     )
     often = waits_often(wait, steps.time_ms)
     return InputWait(
@@ -183,11 +183,12 @@ class DeviceWaits:
         whole = float(self.launching_ms.sum())
         return float(self.ms(self.before_kernels(ops)).sum()) / whole if whole else 0.0
 
-    def most(self, of_op: npt.NDArray[np.integer]) -> list[int]:
-        """Up to five of what ops belong to, by a number for each, before which the devices wait longest."""
+    @property
+    def most(self) -> list[int]:
+        """Up to five ops for whose launches the devices wait longest."""
         rows, steps = self.run.results.attribution, self.run.steps
         own = np.flatnonzero(self.is_launch & (rows.op >= 0) & (steps.entry_of[rows.step] >= 0))
-        time_ps = np.bincount(of_op[rows.op[own]], rows.time_ps[own])
+        time_ps = np.bincount(rows.op[own], rows.time_ps[own])
         return [one for one in np.argsort(-time_ps, kind="stable")[:5].tolist() if time_ps[one] > 0]
 
 

@@ -246,18 +246,11 @@ def launch_bound(run: Run) -> Iterator[Advice]:
         launch,
         compiled(run).also(f"Or: {otherwise[0].lower()}{otherwise[1:]}") if run.can_be_compiled else Fix(otherwise),
         by=waits.launching_ms,
-        ops=_waited_for(run),
+        ops=run.known(*(run.results.op_shares.name[one] for one in waits.most)),
         gain=launch.ratio * (share if rest else 1.0),
         claim=Claim(waits.before_kernels(of_optimizer) if rest else waits.is_launch),
         rule="small_batch" if is_small else "launch_bound",
         estimate=_GAPS_ALONE if run.can_be_compiled else _GAPS_OF_SHORT if is_small else "",
-    )
-
-
-def _waited_for(run: Run) -> tuple[str, ...]:
-    """The ops whose kernels' launches devices wait for longest."""
-    return run.known(
-        *(run.results.op_shares.name[one] for one in run.waits.most(np.arange(len(run.results.op_shares.name))))
     )
 
 

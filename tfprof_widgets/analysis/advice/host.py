@@ -33,7 +33,7 @@ from .facts import OP_OVERHEAD_MS
 from .input_rules import works_ahead
 from .python import python_makes_batches
 from .python_work import top_line
-from .run import FIXED, QUICK, Run, copy_events, event_names, fewer_calls, has_graph, larger_batch, several_in_one_call
+from .run import FIXED, NO_TIME_DISTRIBUTED, QUICK, Run, copy_events, event_names, fewer_calls, has_graph, larger_batch, several_in_one_call
 
 if TYPE_CHECKING:
     from ..facts import Facts
@@ -151,7 +151,6 @@ def small_batch(run: Run) -> Iterator[Advice]:
     )
 
 
-_NO_TIME_DISTRIBUTED = "What works on the last axis, as Dense does, needs no TimeDistributed around it."
 _OF_METRICS = (
     "Each metric has ops of its own in every step: let one count all classes (a confusion matrix holds what recall and precision "
     "of each are made of), or compute what you look at once an epoch from predictions."
@@ -179,7 +178,7 @@ def _most_ops(run: Run) -> tuple[str, str]:
     top = layers.entries.iloc[int(n.argmax())] if len(n) else None
     if top is None or top["kind"] not in ("layer", "metrics") or n.max() < FIXED * work.n_ops:
         return "", ""
-    more = {"metrics": _OF_METRICS, "TimeDistributed": _NO_TIME_DISTRIBUTED}
+    more = {"metrics": _OF_METRICS, "TimeDistributed": NO_TIME_DISTRIBUTED}
     return f", most of them in {top['layer']}", more.get(str(top["class_name"] or top["kind"]), "")
 
 

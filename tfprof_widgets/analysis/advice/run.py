@@ -167,11 +167,6 @@ def has_graph(run: Run) -> bool:
     return runs_functions(run) and run.graph.is_noted
 
 
-def recurs(run: Run) -> bool:
-    """Whether there are enough steps to say what any of them does."""
-    return len(run.steps) >= MIN_STEPS
-
-
 def event_names(run: RunFacts, rows: Int64) -> tuple[str, ...]:
     """Up to five names of some events, the most frequent first."""
     names, count = np.unique(run.trace.name_id[rows], return_counts=True)
@@ -235,6 +230,9 @@ FIXED = 0.5
 """From this share of the step time on, twice the batch is worth a third more samples a second."""
 QUICK = 0.1
 """The quickest tenth of the steps shows what is the program's: a busy machine makes steps longer, the ops in them hardly."""
+
+
+NO_TIME_DISTRIBUTED = "What works on the last axis, as Dense does, needs no TimeDistributed around it."
 
 
 def larger_batch(run: Run, factor: int = 8) -> str:
