@@ -92,7 +92,7 @@ KEPT = 0.5
 def _thrown_away(run: Run, ops: Bool) -> _Mechanism | None:
     """All that reads the results of the costliest op, or of the one that it is the gradient of, picks few of them."""
     traced, row = run.graph, int(run.graph.of_row[run.computing.top(ops)])
-    if row < 0 or traced.type[row] not in PRODUCTS and "Conv" not in traced.type[row]:
+    if row < 0 or (traced.type[row] not in PRODUCTS and "Conv" not in traced.type[row]):
         return None
     for _ in range(MOST_STEPS):
         readers = [one for one in traced.readers([row]) if traced.type[one] not in _LOOKS]
@@ -155,8 +155,9 @@ def _flattened(run: Run, ops: Bool) -> _Mechanism | None:
         return None
     for row in np.flatnonzero((traced.type == "MatMul").to_numpy()).tolist():
         flat = traced.source(row, 0)
-        images = (*traced.input_shapes(flat), None)[0] if flat >= 0 and traced.type[flat] == "Reshape" else None
-        is_of_it = traced.variable(traced.behind(row, 1)) == largest if images and len(images) > 2 else False
+        read = traced.input_shapes(flat) if flat >= 0 and traced.type[flat] == "Reshape" else []
+        images = (*read, None)[0] or ()
+        is_of_it = len(images) > 2 and traced.variable(traced.behind(row, 1)) == largest
         if is_of_it and (run.results.layers.op_phase[top] == OPTIMIZER or traced.of_row[top] == row):
             return _Mechanism(
                 f"{amount(n_weights[largest])} of {amount(n_weights.sum())} weights are "

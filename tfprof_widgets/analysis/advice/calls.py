@@ -145,8 +145,8 @@ def _one_graph(run: Run, cause: TraceCause, name: str) -> Fix:
         if run.is_keras_loop:
             call = only_call(run.source_map, "compile", is_of_model)
             return Fix(
-                f"Call compile{behind(call.place if call else '')} once, before all calls of fit, evaluate and predict: another learning rate needs none "
-                "(model.optimizer.learning_rate = rate), nor does another start (model.set_weights)."
+                f"Call compile{behind(call.place if call else '')} once, before all calls of fit, evaluate and predict: another "
+                "learning rate needs none (model.optimizer.learning_rate = rate), nor does another start (model.set_weights)."
             )
         return Fix(f"Make it once, before the loop: tf.function({name}), called in the loop, is traced anew each time.")
     if cause.kind == "value":

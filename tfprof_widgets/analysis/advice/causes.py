@@ -135,9 +135,7 @@ def input_wait(run: RunFacts) -> InputWait:
     is_long = run.results.waits_are_usual and limits_steps(wait, steps.time_ms)
     # Where others take the cores, a pipeline that keeps up otherwise falls behind; one in Python that never rests does not.
     never_rests = float(np.median(input_python_ms(run))) >= NEVER_RESTS * steps.median_ms > 0
-    is_told = is_long and (
-        never_rests or not run.is_machine_busy or input_work(run) >= max(1 - ratio, CROWDED)
-    )
+    is_told = is_long and (never_rests or not run.is_machine_busy or input_work(run) >= max(1 - ratio, CROWDED))
     often = waits_often(wait, steps.time_ms)
     return InputWait(
         wait, ratio, is_long=is_long, is_told=is_told, sets_the_pace=is_long and often and ratio >= INPUT_HIGH

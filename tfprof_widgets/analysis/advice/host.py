@@ -33,7 +33,18 @@ from .facts import OP_OVERHEAD_MS
 from .input_rules import works_ahead
 from .python import python_makes_batches
 from .python_work import top_line
-from .run import FIXED, NO_TIME_DISTRIBUTED, QUICK, Run, copy_events, event_names, fewer_calls, has_graph, larger_batch, several_in_one_call
+from .run import (
+    FIXED,
+    NO_TIME_DISTRIBUTED,
+    QUICK,
+    Run,
+    copy_events,
+    event_names,
+    fewer_calls,
+    has_graph,
+    larger_batch,
+    several_in_one_call,
+)
 
 if TYPE_CHECKING:
     from ..facts import Facts
@@ -83,13 +94,14 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
     line = line if line and line.writes else None
     where = f" in {line.function} ({line.place})" if line else ""
     made = only_call(run.source_map, "ModelCheckpoint", lambda _: True)
+    place = made.place if made else line.quoted if line else ""
     stall_ms = float(saves.stall_ms[saves.is_saving].mean())
     yield run.advise(
         f"Saving weights{where} stalls {n} of {plural(len(steps), 'step')} by {number(stall_ms)} ms each: "
         f"{percent(gain)} of the time.",
         None,
         Fix(
-            f"Save once an epoch instead of every few steps{behind(made.place if made else line.quoted if line else '')}, as ModelCheckpoint does with "
+            f"Save once an epoch instead of every few steps{behind(place)}, as ModelCheckpoint does with "
             f'save_freq="epoch"; or beside the '
             "training, by tf.train.CheckpointOptions(enable_async=True) for checkpoint.save."
         ),

@@ -104,16 +104,19 @@ def _known(results: Facts) -> frozenset[str]:
     return frozenset((*results.ops["name"], *results.trace.strings, *iterators, *parse_op_names(iterators).name))
 
 
-def _of_all(
-    one: Advice, host: HostAdvice, known: Collection[str], gain: float, *, n_found: int, n_all: int
-) -> Advice:
+def _of_all(one: Advice, host: HostAdvice, known: Collection[str], gain: float, *, n_found: int, n_all: int) -> Advice:
     """What a host says of itself, said of all, with the times, the steps and the names of the reduced profile."""
     at, shift_ns, name = one.selection, host.shift_ps // PS_PER_NS, host.host
     every = "both hosts" if n_all == 2 else f"all {n_all:,} hosts"
     hosts = every if n_found == n_all else f"{n_found:,} of {n_all:,} hosts"
     where = f"On {hosts}{f' ({percent(gain)} of all step time)' if gain > 0 else ''}"
     shown = f"shown for {name}{', where it costs most' if gain > 0 and n_found > 1 else ''}"
-    told = {"host": name, "host_gain_ratio": one.gain_ratio, "n_found": n_found, "n_hosts": n_all}
+    told: dict[str, float | str] = {
+        "host": name,
+        "host_gain_ratio": one.gain_ratio,
+        "n_found": n_found,
+        "n_hosts": n_all,
+    }
     return replace(
         one,
         title=f"{one.title} {where}; {shown}." if n_all > 1 else one.title,

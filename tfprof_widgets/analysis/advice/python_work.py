@@ -369,7 +369,7 @@ def find_saves(run: RunFacts) -> Saves:
     for rows in (np.flatnonzero((kind == 1) & (entry >= 0)), _behind(trace, entry, kind, int(usual_reads))):
         np.minimum.at(begin, entry[rows], trace.start_ps[rows])
     own = np.flatnonzero(is_saving)
-# A file is opened before the first weight is read.
+    # A file is opened before the first weight is read.
     begin[own] = np.minimum(begin[own], steps.end_ps[own] - np.rint(stall[own] * PS_PER_MS).astype(np.int64))
     strings = {trace.strings[i] for i in np.unique(trace.name_id[kind == 1]).tolist()}
     types = tuple(op for op in _SAVE_OPS if any(text.endswith(op) for text in strings))
@@ -527,7 +527,7 @@ def call_gaps(run: RunFacts, gap: PythonGap) -> CallGaps:
 def _first_runs(trace: Trace, calls: Int64) -> Int64:
     """For each call when it first runs anything, else when it ends."""
     runs = np.flatnonzero(trace.names_matching(_RUNS))
-    begin_ps, end_ps, lines = trace.start_ps[calls], trace.ends(calls), trace.line_id
+    begin_ps, end_ps, lines = trace.start_ps[calls], trace.ends(calls), trace.line_id.astype(np.int64)
     first = match_in_time((lines[calls],), begin_ps, (lines[runs],), trace.start_ps[runs], prefers_later=True)
     first_ps = np.append(trace.start_ps[runs], -1)[first]
     found: Int64 = np.where(first_ps >= begin_ps, np.minimum(first_ps, end_ps), end_ps)

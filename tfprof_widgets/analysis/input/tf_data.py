@@ -123,9 +123,7 @@ STAGES = {
         "the map makes one element after another",
         f"Let {{function}} run several times at once: map(..., {PARALLEL}). The order of elements stays.",
     ),
-    "sequential_stage": Stage(
-        "Run the input's stages in parallel", "the stage works on one element after another"
-    ),
+    "sequential_stage": Stage("Run the input's stages in parallel", "the stage works on one element after another"),
     "generator": Stage(
         "Replace the Python generator",
         "Python makes one element after another",

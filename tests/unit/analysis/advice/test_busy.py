@@ -119,7 +119,10 @@ KNOWN: dict[str, tuple[float, list[Op]]] = {
             Op("net/Last", "StridedSlice", 5, ["net/MatMul"], "-1x48x1000", "-1x1000"),
         ],
     ),
-    "what a loop, as of tf.map_fn, makes one by one": (0.0, [Op("net/S", "TensorListStack", 9_000, [0], "()", "64x30")]),
+    "what a loop, as of tf.map_fn, makes one by one": (
+        0.0,
+        [Op("net/S", "TensorListStack", 9_000, [0], "()", "64x30")],
+    ),
     "which reads flattened images (8x8x24)": (
         0.0,
         [
