@@ -89,7 +89,7 @@ def test_nothing_is_fetched_from_elsewhere() -> None:
 
 
 def test_advice_that_is_spoken_of_has_these_headings() -> None:
-    known = {one.headline for one in RULES.values()} | set(STAGES.values())
+    known = {one.headline for one in RULES.values()} | {one.headline for one in STAGES.values()}
     text = WRITTEN[DOCS / "symptoms.md"]
     named = {
         " ".join(heading.split())

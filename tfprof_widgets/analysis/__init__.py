@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from . import card
     from .advice import input_rules, rules, run
     from .card import (
-        Advice, Fix, Highlight, Rule, STAGES, UserCall, advise, is_of_model, named,
+        Advice, Fix, Highlight, Rule, UserCall, advise, is_of_model, named,
         only_call, FoundAdvice, ranked, remark, rewritten, why_it_does_not_run,
     )
     from .advice.calls import trace_cause
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from .idle import idle_times, kernel_events, launch_calls
     from .input.iterators import enqueue_times, input_categories, input_category, input_ops, input_work
     from .input.pipeline import InputPipeline, compute_input_pipeline, limits_steps
-    from .input.tf_data import COPIES_US, Place, TfData, compute_tf_data, suggest
+    from .input.tf_data import COPIES_US, Place, STAGES, TfData, compute_tf_data, suggest
     from .layers import ops_of_graph, scopes
     from .layers.layers import ENTRY_COLUMNS, Layers, PHASES, UNATTRIBUTED, compute_layers
     from .layers.ops_of_graph import match_ops

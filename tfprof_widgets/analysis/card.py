@@ -235,7 +235,7 @@ def advise(
         selection=selection,
         gain_ratio=gain,
         stage=stage,
-        headline=headline or STAGES.get(stage) or ("" if known is None else known.headline),
+        headline=headline or ("" if known is None else known.headline),
         share_of="step" if known is None else known.share_of,
         claim=claim,
     )
@@ -295,20 +295,6 @@ class Rule:
         return self.ask.__name__
 
 
-STAGES = {
-    "slow_read": "Read the data faster",
-    "slow_map": "Make the map function cheaper",
-    "no_prefetch": "Prefetch the input",
-    "no_parallel_map": "Map the input in parallel",
-    "sequential_stage": "Run the input's stages in parallel",
-    "generator": "Replace the Python generator",
-    "python_map": "Take Python out of the map function",
-    "element_map": "Map whole batches",
-    "filter_after": "Filter before the map",
-    "cut_after": "Crop or shrink first",
-    "few_threads": "Give the input's stages more threads",
-}
-"""What a slow stage of the input asks for."""
 RULES: dict[str, Rule] = {}
 """Every rule by its name, once the modules of `advice` are loaded."""
 _Asked = TypeVar("_Asked", bound=Callable[[Any], Iterator["Advice"]])

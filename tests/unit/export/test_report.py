@@ -209,7 +209,7 @@ def test_of_each_advice_it_tells_gain_numbers_place_and_fix() -> None:
         selection=at,
         gain_ratio=0.43063,
     )
-    results.__dict__["advice"] = (replace(one, stage="slow_map", headline=STAGES["slow_map"]),)
+    results.__dict__["advice"] = (replace(one, stage="slow_map", headline=STAGES["slow_map"].headline),)
     told = render_report(Subject(results=results))
     assert (
         "### 1. Make the map function cheaper (`input_bound`, `slow_map`): severity high, gain at most 43.1 % of the step time"

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
 from ...trace.arrays import Bool
+from ...trace.source_map import parse_shapes
 from ..card import COMPUTE, HIGH_GAIN, LAST, Advice, Claim, Fix, behind, rule
 from ..common import PS_PER_US, amount, number, percent
 from ..grouping import UNIT_TEXTS
+from ..layers.layers import OPTIMIZER
 from ..out_of_memory.what_held import batch_size_of
-from .causes import PRODUCTS
+from .causes import MOST_STEPS, PRODUCTS
 from .computing import op_line
 from .device import LAUNCH_US, MOST, kernel_blocks, multiprocessors
-from .run import Run, input_sizes, masked_length, runs_functions
+from .run import NO_TIME_DISTRIBUTED, Run, input_sizes, masked_length, runs_functions
 
 NO_FAULT = "That is a large part of a step, and need not be a fault."
 PADDED = (
@@ -27,7 +30,7 @@ PADDED = (
 @rule("Where a large part of a step goes", level=LAST, claims=COMPUTE, needs=runs_functions)
 def busy(run: Run) -> Iterator[Advice]:
     """A layer, the optimizer, a line, an op or a kind of kernel computes for over a fifth of the steps' time, and no rule says
-    why; it has neither fix nor gain, but for products with one-hot rows."""
+    why; it has neither fix nor gain, but for products with one-hot rows and results that are thrown away."""
     computing = run.computing
     every = (computing.op_ms > 0) & run.graph.is_noted  # else nothing tells what they are of
     for what, ops in computing.groups(every):
@@ -38,7 +41,7 @@ def busy(run: Run) -> Iterator[Advice]:
 
 
 def _told(run: Run, what: str, ops: Bool) -> Advice:
-    """What takes the time and where, without a fix."""
+    """What takes the time and where, with the mechanism where the graph shows one."""
     computing = run.computing
     name, evidence = computing.place(what, ops)
     part, kind = computing.part(ops), computing.types[computing.top(ops)]
@@ -47,34 +50,70 @@ def _told(run: Run, what: str, ops: Bool) -> Advice:
     more = f", {much} of that in {kind}" if what in ("layer", "line") and share > HIGH_GAIN else ""
     sizes = input_sizes(run, computing.top(ops)) if what == "op" else ""
     bound = _bound(run, np.isin(computing.op, np.flatnonzero(ops)))
-    is_one_hot = _picks_rows(run, ops)
+    known = next((found for one in _MECHANISMS if (found := one(run, ops))), _Mechanism(NO_FAULT))
     return computing.advise(
-        f"{name} takes {part}{computing.of_device}{f', on {sizes}' if sizes else ''}{more}{bound and f', {bound}'}. "
-        f"{_ONE_HOT if is_one_hot else _why(run, ops)}",
+        f"{name} takes {part}{computing.of_device}{f', on {sizes}' if sizes else ''}{more}{bound and f', {bound}'}. {known.why}",
         ops,
-        Fix(_PICK if is_one_hot else ""),
-        share * part.ms if is_one_hot else 0.0,
+        Fix(known.fix),
+        known.won * part.ms,
         **evidence,
     )
 
 
-_ONE_HOT = "Its product with one-hot rows only picks rows of the other factor."
-_PICK = (
-    "Pick the rows: a keras.layers.Embedding of the numbers in place of one_hot and a Dense without bias, or tf.gather(weights, "
-    "ids) in place of the product."
-)
+class _Mechanism(NamedTuple):
+    """Why something takes long."""
+
+    why: str
+    fix: str = ""
+    won: float = 0.0
+    """Of its time what the fix wins; 0 where nobody knows."""
 
 
-def _picks_rows(run: Run, ops: Bool) -> bool:
-    """Whether the costliest op, or the one that it is the gradient of, is a product with one-hot rows."""
-    traced = run.graph
-    row = int(traced.of_row[run.computing.top(ops)])
+def _one_hot(run: Run, ops: Bool) -> _Mechanism | None:
+    """The costliest op, or the one that it is the gradient of, is a product with one-hot rows."""
+    traced, computing = run.graph, run.computing
+    row, kind = int(traced.of_row[computing.top(ops)]), computing.types[computing.top(ops)]
     read = [traced.behind(row, slot) for slot in (0, 1)] if row >= 0 and traced.type[row] in PRODUCTS else []
-    return any(one >= 0 and traced.type[one] == "OneHot" for one in read)
+    if not any(one >= 0 and traced.type[one] == "OneHot" for one in read):
+        return None
+    return _Mechanism(
+        "Its product with one-hot rows only picks rows of the other factor.",
+        "Pick the rows: a keras.layers.Embedding of the numbers in place of one_hot and a Dense without bias, or "
+        "tf.gather(weights, ids) in place of the product.",
+        computing.part(ops & (computing.types == kind)).ms / computing.part(ops).ms,
+    )
 
 
-def _pairs(run: Run, ops: Bool) -> str:
-    """Which op makes many times the numbers that it reads, by broadcasting; "" for none."""
+_PICKS = ("StridedSlice", "Slice", "GatherV2")
+_LOOKS = ("Shape", "ShapeN", "Size", "Rank")
+KEPT = 0.5
+
+
+def _thrown_away(run: Run, ops: Bool) -> _Mechanism | None:
+    """All that reads the results of the costliest op, or of the one that it is the gradient of, picks few of them."""
+    traced, row = run.graph, int(run.graph.of_row[run.computing.top(ops)])
+    if row < 0 or (traced.type[row] not in PRODUCTS and "Conv" not in traced.type[row]):
+        return None
+    for _ in range(MOST_STEPS):
+        readers = [one for one in traced.readers([row]) if traced.type[one] not in _LOOKS]
+        if len(readers) != 1:
+            return None
+        (row,) = readers
+        if traced.type[row] in _PICKS:
+            break
+    read, made = ((*of(row), None)[0] or (0,) for of in (traced.input_shapes, traced.output_shapes))
+    kept = prod(map(abs, made)) / prod(map(abs, read)) if min(map(abs, (*read, *made))) else 1.0
+    if traced.type[row] not in _PICKS or kept > KEPT or read[-1] != made[-1]:  # along the last axis all is needed
+        return None
+    return _Mechanism(
+        f"{percent(1 - kept)} of its results are thrown away by a {traced.type[row]} behind it.",
+        "Pick first, and compute that alone: the same slice, such as x[:, -1], in front of it.",
+        1 - kept,
+    )
+
+
+def _pairs(run: Run, ops: Bool) -> _Mechanism | None:
+    """An op makes many times the numbers that it reads, by broadcasting."""
     traced, batch = run.graph, batch_size_of(run.results, 0) or 0
 
     def most(shapes: list[tuple[int, ...] | None]) -> int:
@@ -84,25 +123,69 @@ def _pairs(run: Run, ops: Bool) -> str:
     for op in np.flatnonzero(ops & run.computing.matter & np.isin(kinds, ("Sub", "Mul", "SquaredDifference"))).tolist():
         made, read = most(traced.output_shapes(row[op])), most(traced.input_shapes(row[op]))
         if made >= MANY_TIMES * read > 0:
-            return f"{kinds[op]}{behind(op_line(run, op))} makes {amount(made)} numbers of {amount(read)}: {_NO_PAIRS}"
-    return ""
+            return _Mechanism(
+                f"{kinds[op]}{behind(op_line(run, op))} makes {amount(made)} numbers of {amount(read)}: where squares or "
+                "products of all pairs are summed up, tf.matmul and tf.einsum need none of them."
+            )
+    return None
 
 
 MANY_TIMES = 8
-_NO_PAIRS = "where squares or products of all pairs are summed up, tf.matmul and tf.einsum need none of them."
 
 
-def _why(run: Run, ops: Bool) -> str:
-    """What is known of ops: that they make all pairs, or may work on what is no more than padding."""
-    if pairs := _pairs(run, ops):
-        return pairs
+def _collected(run: Run, ops: Bool) -> _Mechanism | None:
+    """It puts together what a loop made one by one."""
+    kinds = run.computing.types
+    is_list = ops & np.array([kind.startswith("TensorList") for kind in kinds.tolist()], np.bool_)
+    if run.computing.part(is_list).ms <= MOST * run.computing.part(ops).ms:
+        return None
+    return _Mechanism(
+        "That puts together what a loop, as of tf.map_fn, makes one by one: ops on the whole batch, as "
+        "tf.vectorized_map has them, need neither."
+    )
+
+
+def _flattened(run: Run, ops: Bool) -> _Mechanism | None:
+    """Most of the weights that the optimizer, or the product itself, works on read flattened images."""
+    traced, variables = run.graph, run.source_map.variables
+    shapes = [parse_shapes(text)[0] or (0,) for text in variables["shape"].tolist()]
+    n_weights = np.array([prod(shape) for shape in shapes]) * variables["trainable"].astype(bool).to_numpy()
+    largest, top = int(n_weights.argmax()) if len(n_weights) else -1, run.computing.top(ops)
+    if largest < 0 or n_weights[largest] <= MOST * n_weights.sum():
+        return None
+    for row in np.flatnonzero((traced.type == "MatMul").to_numpy()).tolist():
+        flat = traced.source(row, 0)
+        read = traced.input_shapes(flat) if flat >= 0 and traced.type[flat] == "Reshape" else []
+        images = (*read, None)[0] or ()
+        is_of_it = len(images) > 2 and traced.variable(traced.behind(row, 1)) == largest
+        if is_of_it and (run.results.layers.op_phase[top] == OPTIMIZER or traced.of_row[top] == row):
+            return _Mechanism(
+                f"{amount(n_weights[largest])} of {amount(n_weights.sum())} weights are "
+                f"{variables['name'].iloc[largest]}, which reads flattened images "
+                f"({'x'.join(map(str, images[1:]))}): a pooling or fewer channels before Flatten leaves fewer, in another model."
+            )
+    return None
+
+
+def _padded(run: Run, ops: Bool) -> _Mechanism | None:
+    """Most of it may work on what is no more than padding."""
     length, traced = masked_length(run), run.graph
     if not length:
-        return NO_FAULT
+        return None
     shapes = {row: [*traced.input_shapes(row), *traced.output_shapes(row)] for row in set(traced.row[ops].tolist())}
     rows = [row for row, sizes in shapes.items() if any(length in (one or ())[1:] for one in sizes)]
     ms, of_places_ms = (run.computing.part(one).ms for one in (ops, ops & np.isin(traced.row, rows)))
-    return PADDED.format(f"{length:,}") if of_places_ms > MOST * ms else NO_FAULT
+    return _Mechanism(PADDED.format(f"{length:,}")) if of_places_ms > MOST * ms else None
+
+
+def _distributed(run: Run, ops: Bool) -> _Mechanism | None:
+    """A layer runs once for each time step what could run for all at once."""
+    layers = run.results.layers
+    entry = layers.entries.iloc[int(layers.op_entry[run.computing.top(ops)])]
+    return _Mechanism(NO_TIME_DISTRIBUTED) if entry["class_name"] == "TimeDistributed" else None
+
+
+_MECHANISMS = (_one_hot, _thrown_away, _pairs, _collected, _flattened, _distributed, _padded)
 
 
 def _unnamed(run: Run) -> Iterator[Advice]:

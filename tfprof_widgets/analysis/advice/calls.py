@@ -21,9 +21,11 @@ from ..card import (
     Fix,
     Highlight,
     behind,
+    is_of_model,
     named,
     noted_place,
     ns_range,
+    only_call,
     rule,
     step_highlight,
 )
@@ -141,9 +143,10 @@ def _one_graph(run: Run, cause: TraceCause, name: str) -> Fix:
     """What makes the calls share a graph."""
     if cause.kind == "object":
         if run.is_keras_loop:
+            call = only_call(run.source_map, "compile", is_of_model)
             return Fix(
-                "Call compile once, before all calls of fit, evaluate and predict: another learning rate needs none "
-                "(model.optimizer.learning_rate = rate), nor does another start (model.set_weights)."
+                f"Call compile{behind(call.place if call else '')} once, before all calls of fit, evaluate and predict: another "
+                "learning rate needs none (model.optimizer.learning_rate = rate), nor does another start (model.set_weights)."
             )
         return Fix(f"Make it once, before the loop: tf.function({name}), called in the loop, is traced anew each time.")
     if cause.kind == "value":
@@ -178,11 +181,12 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     has_function = bool((run.results.tf_functions["eager_calls"] > 0).any())
     where = f" of {line.function} ({line.place})" if line is not None else ""
     top = run.results.ops[run.results.ops["eager"]]["name"].head(5).tolist()
+    given = only_call(run.source_map, "compile", lambda call: any(one.arg == "run_eagerly" for one in call.keywords))
     yield run.advise(
         f"The steps{where} call {amount(eager.calls_per_step)} ops one by one from Python: {python} are not "
         "spent in ops.",
         python,
-        _as_graph(in_fit=in_fit, has_function=has_function, line=line),
+        _as_graph(in_fit=in_fit, has_function=has_function, line=line, given=given.place if given else ""),
         view="op_table",
         ops=run.known(*top),
         claim=claim,
@@ -191,12 +195,12 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     )
 
 
-def _as_graph(*, in_fit: bool, has_function: bool, line: CodeLine | None) -> Fix:
+def _as_graph(*, in_fit: bool, has_function: bool, line: CodeLine | None, given: str) -> Fix:
     """What makes the steps a graph."""
     eagerly = "import tensorflow as tf\n\ntf.config.run_functions_eagerly(False)"
     if in_fit:
         return Fix(
-            "Leave run_eagerly out of compile (run_eagerly=False), and run_functions_eagerly out of the program.",
+            f"Leave run_eagerly{behind(given)} out of compile, and run_functions_eagerly out of the program.",
             eagerly,
         )
     if has_function:
@@ -229,11 +233,11 @@ def _again(run: Run) -> tuple[str, Fix, float] | None:
     """XLA compiles in many steps, and still does in the later half of them; or most of the later ones trace or compile, which no
     run before the capture spares them."""
     steps = run.steps
-    again = np.flatnonzero(steps.wait_ms("compile") > 0.01 * steps.time_ms)
+    again = np.flatnonzero(steps.category_ms("compile") > 0.01 * steps.time_ms)
     n_later = np.count_nonzero(again >= len(steps) / 2)
     of_xla = run.compiles_functions and len(again) >= MIN_TRACES and n_later and not len(run.traced.event)
     # What functions of the user's trace that some steps call is theirs.
-    part = steps.part("compile", float(np.where(run.called_ms == 0, steps.wait_ms("compile"), 0.0).mean()))
+    part = steps.part("compile", float(np.where(run.called_ms == 0, steps.category_ms("compile"), 0.0).mean()))
     if not of_xla and (n_later <= len(steps) / 4 or part.ratio < MEDIUM_GAIN):
         return None
     told, fix = f"{len(again)} of {plural(len(steps), 'step')}", _NOTHING_ANEW
@@ -344,7 +348,7 @@ def eager_ops(run: Run) -> Iterator[Advice]:
 
 def of_batches(run: Run) -> str:
     """What a step is, where a call takes several batches."""
-    n_batches = int(np.median(run.steps.waits["n_batches"]))
+    n_batches = int(np.median(run.steps.frame["n_batches"]))
     return f" of {n_batches:,} batches" if n_batches > 1 else ""
 
 
@@ -353,13 +357,13 @@ def outside_ms(run: Run) -> Float64:
     that waits for Python."""
     outside = run.steps.time_ms - _owned_ms(run) - run.calls.function_ms
     if run.steps.has_device:
-        outside = np.minimum(outside, run.steps.wait_ms("dispatch") + run.steps.wait_ms("sync"))
+        outside = np.minimum(outside, run.steps.category_ms("dispatch") + run.steps.category_ms("sync"))
     return np.maximum(outside - (run.gap.ms if run.gap.is_long else 0.0), 0.0)
 
 
 def _owned_ms(run: Run) -> Float64:
     steps = run.steps
-    owned: Float64 = steps.category_ms("input") + steps.wait_ms("compile") + run.calls.converted_ms
+    owned: Float64 = sum(map(steps.category_ms, ("input", "copy_to_device", "compile")), run.calls.converted_ms)
     return owned
 
 

@@ -56,7 +56,7 @@ IDLE_INPUT = 0.5
 def locked_ms(run: RunFacts) -> float:
     """What of the mean step neither ops nor the input have, while Python of the input computes, which shares the interpreter."""
     steps, rows, load = run.steps, run.results.attribution, run.load
-    computes = float(steps.wait_ms("host_compute").mean()) / steps.mean_ms if steps.mean_ms else 0.0
+    computes = float(steps.category_ms("host_compute").mean()) / steps.mean_ms if steps.mean_ms else 0.0
     if not steps.mean_ms or steps.has_device or load is None or load.own - computes < IDLE_INPUT:
         return 0.0
     idle = [CATEGORIES.index(name) for name in IDLE]
@@ -72,7 +72,7 @@ def python_stage(run: RunFacts) -> str:
 
 
 CROWDED = 0.5
-"""Of the time of steps: less is no fault of a pipeline beside other programs; good ones had up to 0.3 on two shared cores."""
+"""Of the time of steps: an input that works less is no fault beside other programs, however long steps wait for it."""
 NEVER_RESTS = 0.8
 """Of a step: so long runs Python of the input that sets the pace."""
 
@@ -130,14 +130,12 @@ def input_wait(run: RunFacts) -> InputWait:
     steps = run.steps
     if not len(steps):
         return InputWait(np.zeros(0), 0.0, is_long=False, is_told=False, sets_the_pace=False)
-    wait = steps.wait_ms("input")
+    wait = steps.category_ms("input")
     ratio = float(wait.mean()) / steps.mean_ms if steps.mean_ms else 0.0
     is_long = run.results.waits_are_usual and limits_steps(wait, steps.time_ms)
     # Where others take the cores, a pipeline that keeps up otherwise falls behind; one in Python that never rests does not.
     never_rests = float(np.median(input_python_ms(run))) >= NEVER_RESTS * steps.median_ms > 0
-    is_told = is_long and (
-        never_rests or ratio >= CROWDED or not run.is_machine_busy or input_work(run) >= max(1 - ratio, CROWDED)
-    )
+    is_told = is_long and (never_rests or not run.is_machine_busy or input_work(run) >= max(1 - ratio, CROWDED))
     often = waits_often(wait, steps.time_ms)
     return InputWait(
         wait, ratio, is_long=is_long, is_told=is_told, sets_the_pace=is_long and often and ratio >= INPUT_HIGH
@@ -183,11 +181,12 @@ class DeviceWaits:
         whole = float(self.launching_ms.sum())
         return float(self.ms(self.before_kernels(ops)).sum()) / whole if whole else 0.0
 
-    def most(self, of_op: npt.NDArray[np.integer]) -> list[int]:
-        """Up to five of what ops belong to, by a number for each, before which the devices wait longest."""
+    @property
+    def most(self) -> list[int]:
+        """Up to five ops for whose launches the devices wait longest."""
         rows, steps = self.run.results.attribution, self.run.steps
         own = np.flatnonzero(self.is_launch & (rows.op >= 0) & (steps.entry_of[rows.step] >= 0))
-        time_ps = np.bincount(of_op[rows.op[own]], rows.time_ps[own])
+        time_ps = np.bincount(rows.op[own], rows.time_ps[own])
         return [one for one in np.argsort(-time_ps, kind="stable")[:5].tolist() if time_ps[one] > 0]
 
 
@@ -208,7 +207,8 @@ PASSES_ON = frozenset(("Identity", "Cast", "Reshape", "ReadVariableOp", "StopGra
 """Types of ops that give on what they read, in another form at most."""
 PRODUCTS = frozenset(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"))
 """Types of products of matrices."""
-_MOST_STEPS = 8
+MOST_STEPS = 8
+"""Ops in a row that are followed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -264,7 +264,7 @@ class TracedOps:
 
     def behind(self, row: int, slot: int) -> int:
         """The op that made what an op reads, through those that only pass it on; -1 where it is not known."""
-        for _ in range(_MOST_STEPS):
+        for _ in range(MOST_STEPS):
             row, slot = self.source(row, slot), 0
             if row < 0 or self.type[row] not in PASSES_ON or (row, 0) not in self._source.index:
                 break
@@ -331,7 +331,7 @@ def iterator_spans(run: RunFacts) -> Spans:
     if len(steps) < MIN_STEPS or run.is_keras_loop:
         return steps.spans(none, none, none)
     made = np.flatnonzero(trace.names_matching(MAKES_ITERATOR) & (run.entry >= 0))
-    fetched = steps.wait_pieces[steps.wait_pieces["category"] == "input"]
+    fetched = steps.pieces[steps.pieces["category"] == "input"]
     first, last = np.full(len(steps), np.iinfo(np.int64).max), np.zeros(len(steps), np.int64)
     np.minimum.at(first, run.entry[made], trace.start_ps[made])
     at = steps.entry_of[fetched["step"].to_numpy(np.int64)]

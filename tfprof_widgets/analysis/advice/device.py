@@ -11,6 +11,7 @@ import pandas as pd
 from ...trace.arrays import Float64, Int64
 from ..card import GENERAL, MEDIUM_GAIN, RARELY, Advice, Claim, Fix, rule
 from ..common import PS_PER_MS, US_PER_MS, Stretches, amount, number, percent, size
+from ..input.tf_data import STAGES
 from ..layers.layers import OPTIMIZER
 from .causes import input_python_ms, python_stage
 from .input_rules import without_python
@@ -29,7 +30,7 @@ def h2d_bound(run: Run) -> Iterator[Advice]:
     steps = run.steps
     if not steps.has_device:
         return
-    copies = steps.wait_ms("copy_to_device")
+    copies = steps.category_ms("copy_to_device")
     part = steps.part("h2d", float(copies.mean()))
     if part.ratio < MEDIUM_GAIN:
         return
@@ -147,7 +148,7 @@ def idle_border(run: Run) -> Iterator[Advice]:
     if not steps.device_computes:
         return
     owned_ms = _owned_ms(run)
-    graph_ms = np.maximum(run.calls.function_ms - steps.wait_ms("device_compute"), 0.0)
+    graph_ms = np.maximum(run.calls.function_ms - steps.category_ms("device_compute"), 0.0)
     lost_ms = float(np.median(np.minimum(waits.border_ms, steps.time_ms - graph_ms) - owned_ms))
     idle = steps.part("border", float(waits.border_ms.mean()))
     lock_ms = float(np.median(input_python_ms(run)))
@@ -159,7 +160,8 @@ def idle_border(run: Run) -> Iterator[Advice]:
         return
     if waits_for_lock and run.wait.is_told:  # `input_bound` tells that cause
         return
-    fix = _without_lock(run) if waits_for_lock else _several_at_once(run)
+    stage = python_stage(run) if waits_for_lock else ""
+    fix = _without_lock(run, stage) if stage else _several_at_once(run)
     if fix is None:  # one call takes several batches already
         return
     yield run.advise(
@@ -173,7 +175,8 @@ def idle_border(run: Run) -> Iterator[Advice]:
         fix,
         by=waits.border_ms,
         gain=gain,
-        stage=python_stage(run) if waits_for_lock else "",
+        stage=stage,
+        headline=STAGES[stage].headline if stage else "",
         claim=Claim(waits.is_border),
         estimate="a step keeps what the host needs to run its graph, and loses what recording its events takes",
     )
@@ -197,8 +200,8 @@ def _owned_ms(run: Run) -> Float64:
     return owned + made + run.new_iterator_ms + run.calls.converted_ms
 
 
-def _without_lock(run: Run) -> Fix:
-    if python_stage(run) == "generator":
+def _without_lock(run: Run, stage: str) -> Fix:
+    if stage == "generator":
         return Fix(
             "Give the data by ops of TensorFlow, which need no lock, such as tf.data.Dataset.from_tensor_slices, in place of "
             "a generator or a PyDataset."
@@ -209,7 +212,7 @@ def _without_lock(run: Run) -> Fix:
 def _several_at_once(run: Run) -> Fix | None:
     """A fix: one border for several steps; and, where steps wait for results, none of these; None where there is none."""
     fix = several_in_one_call(run)
-    waits = float(np.median(run.steps.wait_ms("sync") + run.steps.wait_ms("output"))) > 0
+    waits = float(np.median(run.steps.category_ms("sync") + run.steps.category_ms("output"))) > 0
     if run.is_keras_loop or not waits:
         return fix
     rarely = "Fetching a result, as float(loss) does, waits for the device: not in every step."
@@ -243,18 +246,11 @@ def launch_bound(run: Run) -> Iterator[Advice]:
         launch,
         compiled(run).also(f"Or: {otherwise[0].lower()}{otherwise[1:]}") if run.can_be_compiled else Fix(otherwise),
         by=waits.launching_ms,
-        ops=_waited_for(run),
+        ops=run.known(*(run.results.op_shares.name[one] for one in waits.most)),
         gain=launch.ratio * (share if rest else 1.0),
         claim=Claim(waits.before_kernels(of_optimizer) if rest else waits.is_launch),
         rule="small_batch" if is_small else "launch_bound",
         estimate=_GAPS_ALONE if run.can_be_compiled else _GAPS_OF_SHORT if is_small else "",
-    )
-
-
-def _waited_for(run: Run) -> tuple[str, ...]:
-    """The ops whose kernels' launches devices wait for longest."""
-    return run.known(
-        *(run.results.op_shares.name[one] for one in run.waits.most(np.arange(len(run.results.op_shares.name))))
     )
 
 
@@ -307,7 +303,7 @@ def kernel_blocks(kernels: pd.DataFrame) -> Int64:
 
 def _launch_words(run: Run) -> str:
     """Of which categories of the step that is, with their whole times: those that the breakdown shows."""
-    launch_ms, dispatched = (float(run.steps.wait_ms(name).mean()) for name in ("kernel_launch", "dispatch"))
+    launch_ms, dispatched = (float(run.steps.category_ms(name).mean()) for name in ("kernel_launch", "dispatch"))
     between, launched = float(run.waits.launching_ms.mean()) - launch_ms, f"kernel launch {number(launch_ms)} ms"
     return f"{launched}, dispatch {number(between)} of {number(dispatched)} ms" if between else launched
 

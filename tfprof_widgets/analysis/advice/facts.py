@@ -39,8 +39,7 @@ from ..facts import Facts
 from ..layers.layers import OPTIMIZER
 from ..machine import MachineLoad, machine_load
 from ..source import sample_times
-from ..steps.categories import GUIDE_CATEGORIES
-from ..steps.steps import guide_of, ran_on_device
+from ..steps.steps import ran_on_device
 
 VISIBLE = 0.02
 """Of the step that the timeline shows: some twenty pixels."""
@@ -51,13 +50,11 @@ class StepFacts:
     """The steps that averages are over; arrays have one entry for each of them, in order of time."""
 
     frame: pd.DataFrame
-    """Their rows of `Steps.frame`, in the categories of the guide: what its thresholds are about."""
+    """Their rows of `Steps.frame`."""
     pieces: pd.DataFrame
-    """Their pieces in these categories, as `Steps.pieces`; `step` is a row of the whole table."""
-    waits: pd.DataFrame
-    """Their rows of `Steps.frame` in `STEP_CATEGORIES`."""
-    wait_pieces: pd.DataFrame
-    """Their pieces in these."""
+    """Their pieces, as `Steps.pieces`; `step` is a row of the whole table."""
+    gaps: pd.DataFrame
+    """The pieces in which nothing at all runs, on hosts or devices."""
     n_all: int
     """How many steps there are, those left out too."""
     has_device: bool
@@ -71,7 +68,7 @@ class StepFacts:
     @cached_property
     def device_computes(self) -> bool:
         """Whether a device computed in any of them."""
-        return bool((self.wait_ms("device_compute") > 0).any())
+        return bool((self.category_ms("device_compute") > 0).any())
 
     @cached_property
     def row(self) -> Int64:
@@ -112,12 +109,8 @@ class StepFacts:
         return float(np.median(self.time_ms)) if len(self) else 0.0
 
     def category_ms(self, name: str) -> Float64:
-        """What each spent in one of `GUIDE_CATEGORIES`."""
-        return self.frame[f"{name}_ms"].to_numpy(np.float64)
-
-    def wait_ms(self, name: str) -> Float64:
         """What each spent in one of `STEP_CATEGORIES`."""
-        return self.waits[f"{name}_ms"].to_numpy(np.float64)
+        return self.frame[f"{name}_ms"].to_numpy(np.float64)
 
     def ms(self, name: str) -> float:
         """The mean of that."""
@@ -127,12 +120,10 @@ class StepFacts:
         """Its share of the step time."""
         return self.ms(name) / self.mean_ms if self.mean_ms else 0.0
 
-    def longest_ms(self, name: str) -> Float64:
-        """In each the longest stretch without a break of one category; 0 where it has none."""
-        chosen = self.pieces[self.pieces["category"] == name]
-        longest = np.zeros(int(self.row.max()) + 1 if len(self) else 0, np.float64)
-        np.maximum.at(longest, chosen["step"].to_numpy(np.int64), chosen["duration_ps"].to_numpy(np.int64) / PS_PER_MS)
-        return longest[self.row]
+    @property
+    def busy_ratio(self) -> float:
+        """The share in which a thread of the host runs ops, or what calls them."""
+        return self.ratio("host_compute") + self.ratio("dispatch")
 
     def spans(self, entry: npt.NDArray[np.integer], start_ps: Int64, end_ps: Int64) -> Spans:
         """Some time of some of them."""
@@ -162,7 +153,7 @@ class StepFacts:
     def stretch(self, values: Float64, category: str, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
         """Select the longest stretch of a category in the typical step; all of the step where it has none that can be seen."""
         step = self.usual(values, view=view, op_names=op_names)
-        pieces = self.pieces if category in GUIDE_CATEGORIES else self.wait_pieces
+        pieces = self.gaps if category == "other" else self.pieces
         own = pieces[(pieces["step"] == step.step) & (pieces["category"] == category)]
         longest_ps = int(own["duration_ps"].max()) if len(own) else 0
         if longest_ps < max(VISIBLE * int(self.frame["duration_ps"].iloc[self.typical(values)]), 1):
@@ -216,18 +207,17 @@ def step_facts(results: Facts, *, with_compiling: bool = False) -> StepFacts:
         is_averaged = is_averaged | results.averaged_steps.compiles_again
     chosen = frame[is_averaged]
     chosen = chosen[chosen["host"].isin(trained(chosen["host"]))]
-    numbers = chosen["step"].to_numpy()
-    pieces, waits = (
-        one[np.isin(one["step"].to_numpy(), numbers)].reset_index(drop=True)
-        for one in (results.steps.guide_pieces, results.steps.pieces)
+    guide = results.steps.guide_pieces
+    pieces, gaps = (
+        one[np.isin(one["step"].to_numpy(), chosen["step"].to_numpy())].reset_index(drop=True)
+        for one in (results.steps.pieces, guide[guide["category"] == "other"])
     )
     has_device = ran_on_device(chosen)
     kind = "TPU" if "TPU" in results.environment.device_type else "GPU"
     return StepFacts(
-        frame=guide_of(chosen).reset_index(drop=True),
+        frame=chosen.reset_index(drop=True),
         pieces=pieces,
-        waits=chosen.reset_index(drop=True),
-        wait_pieces=waits,
+        gaps=gaps,
         n_all=len(frame),
         has_device=has_device,
         device=kind if has_device else "CPU",
@@ -340,9 +330,9 @@ class Samples:
     places: pd.DataFrame
     """Of each its `file`, -1 for none, `line` and `function`."""
 
-    def in_categories(self, steps: StepFacts, *names: str) -> Bool:
-        """Which lie in steps, in such time of them."""
-        return covered(self.time_ps, steps.pieces[steps.pieces["category"].isin(names)])
+    def within(self, pieces: pd.DataFrame) -> Bool:
+        """Which lie in some pieces."""
+        return covered(self.time_ps, pieces)
 
     def most_often(self, chosen: Bool) -> tuple[int, int] | None:
         """File and line at which most of some samples are."""

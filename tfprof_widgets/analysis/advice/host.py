@@ -19,6 +19,7 @@ from ..card import (
     Claim,
     Fix,
     behind,
+    only_call,
     place_of,
     rule,
     step_highlight,
@@ -32,7 +33,18 @@ from .facts import OP_OVERHEAD_MS
 from .input_rules import works_ahead
 from .python import python_makes_batches
 from .python_work import top_line
-from .run import FIXED, QUICK, Run, copy_events, event_names, fewer_calls, has_graph, larger_batch, several_in_one_call
+from .run import (
+    FIXED,
+    NO_TIME_DISTRIBUTED,
+    QUICK,
+    Run,
+    copy_events,
+    event_names,
+    fewer_calls,
+    has_graph,
+    larger_batch,
+    several_in_one_call,
+)
 
 if TYPE_CHECKING:
     from ..facts import Facts
@@ -48,7 +60,7 @@ def output_bound(run: Run) -> Iterator[Advice]:
     steps = run.steps
     if not steps.has_device:
         return
-    copies = steps.wait_ms("output")
+    copies = steps.category_ms("output")
     output = steps.part("output", float(copies.mean()))
     if output.ratio < MEDIUM_GAIN or (run.is_keras_loop and run.takes_several):  # metrics are fetched once a call
         return
@@ -78,17 +90,18 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
     if gain < MEDIUM_GAIN or _reads_for_others(run):
         return
     at = int(saves.stall_ms.argmax())
-    saving = steps.pieces[np.isin(steps.pieces["step"].to_numpy(), steps.row[saves.is_saving])]
-    line = top_line(run, saving[saving["category"] == "other"])
+    line = top_line(run, steps.gaps[steps.gaps["step"].isin(steps.row[saves.is_saving])])
     line = line if line and line.writes else None
     where = f" in {line.function} ({line.place})" if line else ""
+    made = only_call(run.source_map, "ModelCheckpoint", lambda _: True)
+    place = made.place if made else line.quoted if line else ""
     stall_ms = float(saves.stall_ms[saves.is_saving].mean())
     yield run.advise(
         f"Saving weights{where} stalls {n} of {plural(len(steps), 'step')} by {number(stall_ms)} ms each: "
         f"{percent(gain)} of the time.",
         None,
         Fix(
-            f"Save once an epoch instead of every few steps{behind(line.quoted if line else '')}, as ModelCheckpoint does with "
+            f"Save once an epoch instead of every few steps{behind(place)}, as ModelCheckpoint does with "
             f'save_freq="epoch"; or beside the '
             "training, by tf.train.CheckpointOptions(enable_async=True) for checkpoint.save."
         ),
@@ -150,7 +163,6 @@ def small_batch(run: Run) -> Iterator[Advice]:
     )
 
 
-_NO_TIME_DISTRIBUTED = "What works on the last axis, as Dense does, needs no TimeDistributed around it."
 _OF_METRICS = (
     "Each metric has ops of its own in every step: let one count all classes (a confusion matrix holds what recall and precision "
     "of each are made of), or compute what you look at once an epoch from predictions."
@@ -178,7 +190,7 @@ def _most_ops(run: Run) -> tuple[str, str]:
     top = layers.entries.iloc[int(n.argmax())] if len(n) else None
     if top is None or top["kind"] not in ("layer", "metrics") or n.max() < FIXED * work.n_ops:
         return "", ""
-    more = {"metrics": _OF_METRICS, "TimeDistributed": _NO_TIME_DISTRIBUTED}
+    more = {"metrics": _OF_METRICS, "TimeDistributed": NO_TIME_DISTRIBUTED}
     return f", most of them in {top['layer']}", more.get(str(top["class_name"] or top["kind"]), "")
 
 
@@ -210,7 +222,7 @@ def batch_words(results: Facts, advice: Sequence[Advice]) -> tuple[str, ...]:
         return "A larger batch fits", used
     if run.wait.sets_the_pace:
         return f"{larger}, but the input sets the pace", used
-    waited_ms = sum(float(steps.wait_ms(part).mean()) for part in ("dispatch", "kernel_launch", "sync"))
+    waited_ms = sum(float(steps.category_ms(part).mean()) for part in ("dispatch", "kernel_launch", "sync"))
     causes = {name for name, one in RULES.items() if one.level == CAUSE}
     has_cause = any(one.gain_ratio >= MEDIUM_GAIN and one.rule in causes for one in advice)
     if waited_ms >= WAITS * steps.mean_ms and not has_cause:

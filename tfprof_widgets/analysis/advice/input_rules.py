@@ -18,7 +18,9 @@ from ..card import (
     Claim,
     Fix,
     UserCall,
+    behind,
     is_of_model,
+    one_line,
     only_call,
     parsed,
     place_of,
@@ -29,9 +31,8 @@ from ..card import (
     user_files,
 )
 from ..common import US_PER_MS, milliseconds, number, percent, plural
-from ..input.iterators import FILE_READERS
-from ..input.tf_data import calls_at_a_time
-from ..input.usage import slowest_below
+from ..input.tf_data import AUTOTUNE, REBATCH, STAGES, stage_of, working
+from ..input.usage import slowest_below, slowest_inputs
 from ..machine import FREE
 from ..names import base_name, parse_op_names
 from ..steps.spans import MIN_STEPS
@@ -50,8 +51,6 @@ FEW_OPS = 0.3
 
 def map_stage(run: Run, pipeline: pd.Series) -> str:
     """Why a map that calls its function in parallel already is slow, or the function itself: one of `STAGES`."""
-    if kept_ratio(run) <= MOST_KEPT:
-        return "filter_after"
     if _has_one_thread(run, pipeline):
         return "few_threads"
     if waits_idly(run):
@@ -87,7 +86,7 @@ def waits_idly(run: Run) -> bool | None:
     load = run.load
     if load is None or load.is_busy:
         return None
-    return load.own - run.steps.ratio("host_compute") < IDLE * run.wait.ratio
+    return load.own - run.steps.busy_ratio < IDLE * run.wait.ratio
 
 
 Kind = Literal["pure", "random", "stateful", "unknown"]
@@ -128,7 +127,6 @@ def names_of(run: Run, pipeline: pd.Series | None) -> list[str]:
 
 N_WAITING = 16
 """Calls at a time of a function that waits; AUTOTUNE takes one a core at most. Sleeping ones fit on few cores."""
-_AUTOTUNE = "tf.data.AUTOTUNE"
 _THREADS = f"options.threading.private_threadpool_size = {N_WAITING}"
 _IF_IDLE: dict[bool | None, str] = {
     True: f" It waits more than it computes: num_parallel_calls={N_WAITING}, more than there are cores, with a thread for "
@@ -138,54 +136,34 @@ _IF_IDLE: dict[bool | None, str] = {
 }
 
 
-def input_fix(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> Fix:
+def input_fix(run: Run, stage: str, pipeline: pd.Series | None) -> Fix:
     """What to write."""
+    is_idle, cut = waits_idly(run), late_cut(run) if stage == "cut_after" else None
     match stage:
         case "no_parallel_map":
             return _parallel(run)
-        case "no_prefetch":
-            return _prefetch(run)
-        case "slow_map":
-            return _parallel(run) if waits_idly(run) else cheaper_map(run)
-        case "generator":
-            return _generator(run)
-        case "slow_read":
-            return Fix(
-                "Keep the files near to the machine, and read several at a time: interleave over their names with "
-                f"num_parallel_calls={_AUTOTUNE}. Elements of several files then alternate, which is another order."
-            )
+        case "slow_map" | "cut_after" if cut is None:
+            return _parallel(run) if is_idle else cheaper_map(run)
         case "python_map":
             return without_python(run)
-        case "element_map":
-            return Fix(
-                f"Batch first, and map whole batches: {_name(run)} as a function of a batch, such as "
-                "tf.io.parse_example in place of tf.io.parse_single_example."
-            )
-        case "filter_after":
-            return Fix(
-                f"{percent(1 - kept_ratio(run))} of what {_name(run)} prepares is thrown away: where the filter can "
-                "judge by what is there before the map, put it there."
-            )
-        case "cut_after":
-            return _cut_first(run)
-        case "few_threads":
-            return Fix("Leave private_threadpool_size = 1 out of the dataset's options; 0 is one thread for each core.")
-    return _of_stage(run, short, pipeline)
+        case "sequential_stage":
+            return _of_stage(run, pipeline)
+    thrown = percent(1 - (cut.kept if cut else kept_ratio(run)))
+    words = _words(run, stage, cut=cut.words if cut else "", thrown=thrown)
+    if stage == "no_prefetch":
+        return _prefetch(run, words)
+    if stage == "generator":
+        words += _IF_IDLE[is_idle] or (
+            " Where Python computes, one call runs at a time whatever is parallel: prepare the data before the training."
+        )
+    return Fix(words)
 
 
-def _cut_first(run: Run) -> Fix:
-    cut = late_cut(run)
-    if cut is None:
-        return cheaper_map(run)
-    return Fix(
-        f"Put {cut.words} before the work of {_name(run)}: {percent(1 - cut.kept)} of what that makes is thrown away. "
-        "Colours, flips and scales are the same of a part as of the whole."
-    )
-
-
-def _name(run: Run) -> str:
+def _words(run: Run, stage: str, **parts: str) -> str:
+    """What to do about a stage, with the name of the mapped function."""
     costly = mapped_function(run)
-    return costly.words if costly else "the mapped function"
+    function, place = (costly.words, behind(one_line(costly.place))) if costly else ("the mapped function", "")
+    return STAGES[stage].words.format(function=function, place=place, **parts)
 
 
 def map_call(run: Run) -> UserCall | None:
@@ -206,7 +184,7 @@ def map_call(run: Run) -> UserCall | None:
 def _parallel(run: Run) -> Fix:
     """A map that makes several elements at a time, in their order."""
     kind, call, is_idle = kind_of_input(run), map_call(run), waits_idly(run)
-    words = f"Let {_name(run)} run several times at once: map(..., num_parallel_calls={_AUTOTUNE}). The order of elements stays."
+    words = _words(run, "no_parallel_map")
     words += {
         "pure": "",
         "random": " Random numbers are drawn by another element each time, also with a seed.",
@@ -218,7 +196,7 @@ def _parallel(run: Run) -> Fix:
         words += " Where it computes in Python, which runs one call at a time, write it in ops of TensorFlow instead."
     if call is None or kind not in ("pure", "random"):
         return Fix(words)
-    code = call.with_keyword("num_parallel_calls", str(N_WAITING) if is_idle else _AUTOTUNE)
+    code = call.with_keyword("num_parallel_calls", str(N_WAITING) if is_idle else AUTOTUNE)
     return rewritten(words, call, code, _own_threads(call) if is_idle else "")
 
 
@@ -231,11 +209,8 @@ def _own_threads(call: UserCall) -> str:
     )
 
 
-def _prefetch(run: Run) -> Fix:
+def _prefetch(run: Run, words: str) -> Fix:
     """What `fit` is given, made ahead."""
-    words = (
-        f"Add .prefetch({_AUTOTUNE}) as the last step of the pipeline: a batch is prepared while the model computes."
-    )
 
     def takes_a_dataset(call: ast.Call) -> bool:
         given = {one.arg for one in call.keywords}
@@ -246,24 +221,21 @@ def _prefetch(run: Run) -> Fix:
     if call is None or not isinstance(data, ast.Name) or "tf" not in call.names or kind_of_input(run) == "stateful":
         return Fix(words)
     return Fix(
-        words, f"{remark(f'before {call.place}')}{data.id} = {data.id}.prefetch({_AUTOTUNE})", call.names | {data.id}
+        words, f"{remark(f'before {call.place}')}{data.id} = {data.id}.prefetch({AUTOTUNE})", call.names | {data.id}
     )
 
 
 def cheaper_map(run: Run) -> Fix:
     """A function that is the cost itself: its results are cached where they are known to be the same in each epoch."""
-    words = f"Make {_name(run)} cheaper: smaller images, whole batches at a time, or done once before the training."
     told, call = _on_keeping(run, run.results.tf_data.bottleneck_pipeline)
-    words = f"{words} {told}"
+    words = f"{_words(run, 'slow_map')} {told}"
     return rewritten(words, call, call.followed_by(".cache()")) if call else Fix(words)
 
 
 def without_python(run: Run) -> Fix:
     """What a mapped function does in Python, done without."""
     told, _ = _on_keeping(run, run.results.tf_data.bottleneck_pipeline)
-    return Fix(
-        f"Write {_name(run)} in ops of TensorFlow: Python runs one call at a time, however many are made in parallel. {told}"
-    )
+    return Fix(f"{_words(run, 'python_map')} {told}")
 
 
 _KEPT = "keep its results by .cache() behind the map, if they fit in memory."
@@ -319,29 +291,17 @@ def throws_cache_away(run: Run, pipeline: pd.Series | None) -> bool:
     return any(1 < n_made[at] <= n_made[0] and at > take for take, at in zip(takes, below, strict=True))
 
 
-def _generator(run: Run) -> Fix:
-    is_idle = waits_idly(run)
-    how = _IF_IDLE[is_idle]
-    if is_idle is False:
-        how = " Where Python computes, one call runs at a time whatever is parallel: prepare the data before the training."
-    return Fix(
-        "Let the generator give only names or numbers, and load their elements by tf.numpy_function in a map with "
-        f"num_parallel_calls={_AUTOTUNE}; or read with a source of tf.data.{how}"
-    )
-
-
-def _of_stage(run: Run, short: str, pipeline: pd.Series | None) -> Fix:
+def _of_stage(run: Run, pipeline: pd.Series | None) -> Fix:
     """What the table of the input says of the iterator, and the statement where one argument does it."""
-    words = "" if pipeline is None else str(pipeline["suggestion"])
-    words = words or f"Add .prefetch({_AUTOTUNE}) as the last step of the pipeline."
+    words = ("" if pipeline is None else str(pipeline["suggestion"])) or STAGES["no_prefetch"].words
     source_map = run.source_map
-    if ".rebatch(" in words:
+    if words == REBATCH:
         call = only_call(source_map, "batch", _is_behind_unbatch)
         return rewritten(words, call, _rebatched(call) if call else "")
-    if base_name(short) == "Interleave":
+    if words.startswith("interleave"):
         call = only_call(source_map, "interleave", lambda call: any(one.arg == "cycle_length" for one in call.keywords))
         is_safe = call is not None and kind_of_input(run) in ("pure", "random") and "tf" in call.names
-        return rewritten(words, call, call.with_keyword("num_parallel_calls", _AUTOTUNE) if call and is_safe else "")
+        return rewritten(words, call, call.with_keyword("num_parallel_calls", AUTOTUNE) if call and is_safe else "")
     return Fix(words)
 
 
@@ -368,25 +328,6 @@ HIDDEN_BY_PREFETCH = 0.5
 FILLS = 0.5
 """Of all the wait for data: where shuffles fill their buffers for so much of it, that is the cause."""
 
-_READERS = frozenset((*FILE_READERS, "DataService"))
-_PARALLEL = frozenset(("ParallelMap", "MapAndBatch", "ParseExample"))
-_HANDS_ON = frozenset(
-    ("Prefetch", "Root", "Model", "Repeat", "ForeverRepeat", "FiniteRepeat", "Take", "FiniteTake", "Options")
-)
-_SLOW = {
-    "slow_read": "reading the data is slow",
-    "slow_map": "the mapped function is the cost",
-    "no_prefetch": "no batch is prepared while the model computes",
-    "no_parallel_map": "the map makes one element after another",
-    "sequential_stage": "the stage works on one element after another",
-    "generator": "Python makes one element after another",
-    "python_map": "the mapped function runs in Python, which lets one call run at a time",
-    "element_map": "calling the mapped function for each element costs more than what it computes",
-    "filter_after": "a filter throws away most of what the map prepares",
-    "cut_after": "most of what the mapped function computes is cut away in it",
-    "few_threads": "an option of the dataset leaves one thread for all of it",
-}
-
 
 @rule("Speed up the input", claims=("input",))
 def input_bound(run: Run) -> Iterator[Advice]:
@@ -400,7 +341,7 @@ def input_bound(run: Run) -> Iterator[Advice]:
     stage = "generator" if pipeline is None else _stage(run, pipeline, part.ratio)
     name = "" if pipeline is None else str(pipeline["bottleneck_name"])
     short = "" if pipeline is None else str(_working(run, pipeline)["name"])
-    stage, why, fix = _cause(run, stage, short, pipeline)
+    stage, why, fix = _cause(run, stage, pipeline)
     waits = f"{_waits(run, part)}{f' in {short}' if short else ''}"
     if not wait.is_told and not throws_cache_away(run, pipeline):
         yield _beside_others(run, part, waits, fix)
@@ -414,6 +355,7 @@ def input_bound(run: Run) -> Iterator[Advice]:
         ),
         gain=_won(run, stage, part.ratio),
         stage=stage,
+        headline=STAGES[stage].headline if stage else "",
         bottleneck=name,
     )
 
@@ -431,7 +373,7 @@ def _won(run: Run, stage: str, ratio: float) -> float:
     if stage not in _NEEDS_CORES or load is None or not steps_ms:
         return ratio
     own_us, _ = input_ops(run)
-    computing = float(own_us.sum()) / US_PER_MS / steps_ms + run.steps.ratio("host_compute")
+    computing = float(own_us.sum()) / US_PER_MS / steps_ms + run.steps.busy_ratio
     return min(ratio, 1 - min(computing, load.own) / min(load.quota or load.n_cores, load.n_cores))
 
 
@@ -440,7 +382,7 @@ def _waits(run: Run, part: StepPart) -> str:
     return f"The {who} waits {number(part.ms)} of {number(part.step_ms)} ms a step for data ({percent(part.ratio)})"
 
 
-def _cause(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> tuple[str, str, Fix]:
+def _cause(run: Run, stage: str, pipeline: pd.Series | None) -> tuple[str, str, Fix]:
     """The stage that its headline is about, why it is slow, and what to write."""
     debugging = only_call(run.source_map, "enable_debug_mode", lambda _: True)
     if debugging and runs_python(run):
@@ -463,7 +405,7 @@ def _cause(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> tupl
         return "", f"{made} makes batches more slowly than they are trained on", _more_workers(run, made)
     if stage == "slow_map" and _cuts_arrays(run):
         return "", "Keras cuts each batch out of the arrays", Fix("Of larger batches fewer are cut.")
-    return stage, f"{_SLOW[stage]}{_mostly_in_one(run, pipeline)}", input_fix(run, stage, short, pipeline)
+    return stage, f"{STAGES[stage].why}{_mostly_in_one(run, pipeline)}", input_fix(run, stage, pipeline)
 
 
 _OF_ARRAYS = ("Dataset_map_grab_batch", "Dataset_map_permutation", "Dataset_flat_map_slice_batch_indices")
@@ -555,27 +497,22 @@ def works_ahead(run: Run) -> bool:
 
 def _working(run: Run, pipeline: pd.Series) -> pd.Series:
     """The row of the bottleneck; where that only hands on, of the first iterator below it that does something."""
-    iterators, row = run.results.tf_data.iterators, int(pipeline["bottleneck"])
-    below = iterators.iloc[[row, *slowest_below(iterators, row)]]
-    works = (~below["name"].map(base_name).isin(_HANDS_ON)).to_numpy()
-    return below.iloc[int(works.argmax()) if works.any() else -1]
+    iterators = run.results.tf_data.iterators
+    return iterators.iloc[working(iterators["name"].tolist(), slowest_inputs(iterators), int(pipeline["bottleneck"]))]
 
 
 def _stage(run: Run, pipeline: pd.Series, gain: float) -> str:
-    working = _working(run, pipeline)
-    base = base_name(str(working["name"]))
-    if base == "Generator":
-        return "generator"
-    if not works_ahead(run) and gain <= HIDDEN_BY_PREFETCH:
+    one = _working(run, pipeline)
+    stage = stage_of(str(one["name"]), one["params"])
+    if stage != "generator" and not works_ahead(run) and gain <= HIDDEN_BY_PREFETCH:
         return "no_prefetch"
-    if base == "Map" and kept_ratio(run) <= MOST_KEPT:
+    is_map = stage in ("no_parallel_map", "slow_map")
+    if (is_map or base_name(str(one["name"])) == "Filter") and kept_ratio(run) <= MOST_KEPT:
         return "filter_after"
-    if calls_at_a_time(base, working["params"]):
+    if stage == "no_parallel_map":
         # Python that waits lets others run: where it is not known to compute, calls in parallel may help.
-        return "python_map" if runs_python(run) and waits_idly(run) is False else "no_parallel_map"
-    if base in _PARALLEL or (base == "Filter" and kept_ratio(run) <= MOST_KEPT):
-        return map_stage(run, pipeline)
-    return "slow_read" if base in _READERS else "sequential_stage"
+        return "python_map" if runs_python(run) and waits_idly(run) is False else stage
+    return map_stage(run, pipeline) if stage == "slow_map" else stage
 
 
 def _names(run: Run, pipeline: pd.Series | None) -> tuple[str, ...]:
@@ -717,16 +654,13 @@ def shuffle_fill(run: Run) -> Iterator[Advice]:
 
 
 def _smaller_fill(run: Run, shuffle: pd.Series, prepared: str, *, is_repeated: bool) -> Fix:
-    costly = mapped_function(run) if prepared else None
-    note = (
-        " Shuffle before repeat(): behind it the buffer takes the same elements several times." if is_repeated else ""
-    )
-    if prepared:
-        return Fix(
-            "Shuffle elements, names or indices first, and prepare them "
-            f"afterwards{f' by {costly.words}' if costly else ''}: a full buffer then costs little, and the order is "
-            f"as random.{note}"
-        )
-    size = int(shuffle["buffer_size"])
+    costly, size = mapped_function(run) if prepared else None, int(shuffle["buffer_size"])
     smaller = f", such as of {max(size // 10, 1):,} elements," if size > 0 else ""
-    return Fix(f"A smaller buffer{smaller} is full sooner; it shuffles less.{note}")
+    words = (
+        f"Shuffle elements, names or indices first, and prepare them afterwards{f' by {costly.words}' if costly else ''}: a full "
+        "buffer then costs little, and the order is as random."
+        if prepared
+        else f"A smaller buffer{smaller} is full sooner; it shuffles less."
+    )
+    behind_repeat = " Shuffle before repeat(): behind it the buffer takes the same elements several times."
+    return Fix(words + behind_repeat * is_repeated)

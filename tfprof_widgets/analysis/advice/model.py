@@ -189,9 +189,11 @@ def _tables(run: Run, traced: TracedOps) -> dict[int, int]:
         table = max(traced.variable(row), traced.variable(traced.behind(row, 0)))
         if table < 0 or not variables["trainable"].iloc[table]:
             continue
-        made = next(iter(traced.output_shapes(row)), None)
+        made, each = next(iter(traced.output_shapes(row)), None), shapes[table][1:]
         sizes = [batch or 0 if size < 0 else size for size in made or (0,)]
-        found[table] = found.get(table, 0) + prod(sizes) // max(prod(shapes[table][1:]), 1)
+        if made and made[len(made) - len(each) :] != each:  # along another axis each row is read
+            sizes = [shapes[table][0], *each]
+        found[table] = found.get(table, 0) + prod(sizes) // max(prod(each), 1)
     return {table: n_read for table, n_read in found.items() if n_read <= FEW_ROWS * shapes[table][0]}
 
 

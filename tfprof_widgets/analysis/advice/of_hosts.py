@@ -30,26 +30,20 @@ _OF_NAMES = ("op_table", "input_graph")
 def host_advice(results: Facts) -> FoundAdvice:
     """Ask the rules that the events of one host answer; times are after its own origin, steps are rows of its own."""
     found, _ = find_advice(results, [one for one in RULES.values() if one.scope == "host"])
-    return FoundAdvice(
-        tuple(map(_bounded, found.advice[: MOST.advice])), tuple(map(_shortened, found.notices[: MOST.advice]))
-    )
+    notices = (head(one, MOST.text) for one in found.notices[: MOST.advice])
+    return FoundAdvice(tuple(map(_bounded, found.advice[: MOST.advice])), tuple(notices))
 
 
 def _bounded(one: Advice) -> Advice:
     names = [name for name in one.selection.op_names if len(name) <= MOST.text]
+    told = {name: head(text, MOST.text) if isinstance(text, str) else text for name, text in one.evidence.items()}
     return replace(
         one,
-        title=_shortened(one.title),
-        evidence=MappingProxyType(
-            {name: _shortened(value) if isinstance(value, str) else value for name, value in one.evidence.items()}
-        ),
-        fix=one.fix if len(str(one.fix)) <= MOST.fix else Fix(_shortened(one.fix.words)),
+        title=head(one.title, MOST.text),
+        evidence=MappingProxyType(told),
+        fix=one.fix if len(str(one.fix)) <= MOST.fix else Fix(head(one.fix.words, MOST.text)),
         selection=replace(one.selection, op_names=tuple(names[: MOST.names]), stretches_ns=(), n_stretches=0),
     )
-
-
-def _shortened(text: str) -> str:
-    return head(text, MOST.text)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,22 +71,20 @@ def reduced_advice(results: Facts) -> FoundAdvice:
 def merge_advice(hosts: Sequence[HostAdvice], known: Collection[str]) -> FoundAdvice:
     """Make one advice of each rule (and layer), that of the host where it could win most; its `gain_ratio` is the mean over hosts
     by step time, and below `MIN_SHARE` it is left out unless it is not about time."""
-    by_subject: dict[tuple[str, str], dict[str, tuple[HostAdvice, Advice]]] = {}
+    # Hosts run one program, but an input, a function or an allocator is each host's own.
+    by_subject: dict[tuple[str, object], dict[str, tuple[HostAdvice, Advice]]] = {}
     for one in hosts:
         for advice in one.found.advice:  # ranked: of several on one subject the first could win most
-            by_subject.setdefault(_subject(advice), {}).setdefault(one.host, (one, advice))
-    told = []
+            subject = advice.rule, advice.evidence.get("layer", "")
+            by_subject.setdefault(subject, {}).setdefault(one.host, (one, advice))
+    whole_ms, told = sum(one.step_time_ms for one in hosts), []
     for found in (list(own.values()) for own in by_subject.values()):
         host, worst = max(found, key=lambda one: one[1].gain_ratio)  # of equals the first
-        gain = _share_of_all(hosts, found)
+        sums = (advice.gain_ratio * (one.step_time_ms if whole_ms else 1) for one, advice in found)
+        gain = sum(sums) / (whole_ms or len(hosts))
         if gain >= MIN_SHARE or worst.gain_ratio < MIN_SHARE:
-            told.append(_of_all(_moved(worst, host, known), gain, n_found=len(found), n_all=len(hosts)))
+            told.append(_of_all(worst, host, known, gain, n_found=len(found), n_all=len(hosts)))
     return FoundAdvice(tuple(told), tuple(_failures(hosts)))
-
-
-def _subject(one: Advice) -> tuple[str, str]:
-    """What is said once of all hosts: they run one program, but an input, a function or an allocator is each host's own."""
-    return one.rule, str(one.evidence.get("layer", ""))
 
 
 def _training(results: Facts) -> list[HostAdvice]:
@@ -112,43 +104,15 @@ def _known(results: Facts) -> frozenset[str]:
     return frozenset((*results.ops["name"], *results.trace.strings, *iterators, *parse_op_names(iterators).name))
 
 
-def _share_of_all(hosts: Sequence[HostAdvice], found: Sequence[tuple[HostAdvice, Advice]]) -> float:
-    """Of the step time of all hosts what a fix on those where something was found could win at most."""
-    whole_ms = sum(one.step_time_ms for one in hosts)
-    if not whole_ms:
-        return sum(advice.gain_ratio for _, advice in found) / len(hosts)
-    return sum(advice.gain_ratio * one.step_time_ms for one, advice in found) / whole_ms
-
-
-def _moved(one: Advice, host: HostAdvice, known: Collection[str]) -> Advice:
-    """What a host says of itself, with the times, the steps and the names of the reduced profile."""
-    at, shift_ns = one.selection, host.shift_ps // PS_PER_NS
-    step = int(host.rows[at.step]) if at.step is not None and at.step < len(host.rows) else None
-    return replace(
-        one,
-        selection=Highlight(
-            op_names=tuple(name for name in at.op_names if name in known),
-            time_range_ns=_shifted(at.time_range_ns, shift_ns),
-            step=step,
-            view=at.view,
-            host=host.host,
-        ),
-    )
-
-
-def _shifted(time_range_ns: tuple[int, int] | tuple[()], by_ns: int) -> tuple[int, int] | tuple[()]:
-    return (time_range_ns[0] + by_ns, time_range_ns[1] + by_ns) if time_range_ns else ()
-
-
-def _of_all(one: Advice, gain: float, *, n_found: int, n_all: int) -> Advice:
-    """The same, said of all hosts."""
-    is_costly = gain > 0
+def _of_all(one: Advice, host: HostAdvice, known: Collection[str], gain: float, *, n_found: int, n_all: int) -> Advice:
+    """What a host says of itself, said of all, with the times, the steps and the names of the reduced profile."""
+    at, shift_ns, name = one.selection, host.shift_ps // PS_PER_NS, host.host
     every = "both hosts" if n_all == 2 else f"all {n_all:,} hosts"
     hosts = every if n_found == n_all else f"{n_found:,} of {n_all:,} hosts"
-    where = f"On {hosts}{f' ({percent(gain)} of all step time)' if is_costly else ''}"
-    shown = f"shown for {one.selection.host}{', where it costs most' if is_costly and n_found > 1 else ''}"
-    evidence: dict[str, float | str] = {
-        "host": one.selection.host,
+    where = f"On {hosts}{f' ({percent(gain)} of all step time)' if gain > 0 else ''}"
+    shown = f"shown for {name}{', where it costs most' if gain > 0 and n_found > 1 else ''}"
+    told: dict[str, float | str] = {
+        "host": name,
         "host_gain_ratio": one.gain_ratio,
         "n_found": n_found,
         "n_hosts": n_all,
@@ -157,8 +121,15 @@ def _of_all(one: Advice, gain: float, *, n_found: int, n_all: int) -> Advice:
         one,
         title=f"{one.title} {where}; {shown}." if n_all > 1 else one.title,
         severity=severity_of(gain),
-        evidence=MappingProxyType({**one.evidence, **evidence}),
+        evidence=MappingProxyType({**one.evidence, **told}),
         gain_ratio=gain,
+        selection=Highlight(
+            op_names=tuple(name for name in at.op_names if name in known),
+            time_range_ns=tuple(time_ns + shift_ns for time_ns in at.time_range_ns),  # type: ignore[arg-type]
+            step=int(host.rows[at.step]) if at.step is not None and at.step < len(host.rows) else None,
+            view=at.view,
+            host=name,
+        ),
     )
 
 

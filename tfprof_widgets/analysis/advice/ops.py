@@ -22,6 +22,7 @@ from ..card import (
     line_text,
     noted_place,
     one_line,
+    only_call,
     parsed,
     place_of,
     rule,
@@ -116,7 +117,7 @@ _HEAVY = re.compile(
 )
 _COSTLY = {
     r"(Eager)?PyFunc(Stateless)?": (
-        "Python inside the graph ({name}) takes {part}, under the interpreter's lock.",
+        "Python inside the graph {python} takes {part}, under the interpreter's lock.",
         Fix("Write it in ops of TensorFlow or keras.ops instead of tf.py_function or tf.numpy_function."),
     ),
     "StringFormat|PrintV2": (
@@ -238,9 +239,10 @@ def _of_types(run: Run, rule: str, kinds: str, title: str, fix: Fix, *, behind_e
     part, claim = run.free("op", rule, rows=rows)
     if part.ratio < MEDIUM_GAIN:
         return
-    told = {"n": amount(n), "n_all": amount(run.work.n_ops), "where": behind(place)}
+    python = f"in {run.other_thread[0].where}" if run.other_thread else f"({shares.name[top]})"
+    told = {"n": amount(n), "n_all": amount(run.work.n_ops), "where": behind(place), "python": python}
     yield run.advise(
-        title.format(name=shares.name[top], type=shares.type[top], part=part, **told),
+        title.format(type=shares.type[top], part=part, **told),
         part,
         fix,
         view="op_table",
@@ -285,6 +287,8 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
         return
     where = "metrics" if kind[computing.top(ops)] == "metrics" else "loss"
     _, place = computing.place("op", ops)
+    call = only_call(run.source_map, "compile", lambda call: any(one.arg == where for one in call.keywords))
+    place = ({"line": call.place} if call else {}) | place
     yield computing.advise(
         f"{place['op_type']} in the {where}{behind(place.get('line'))} takes, with its gradient, {part}.",
         ops,
@@ -305,7 +309,7 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
 def host_fallback(run: Run) -> Iterator[Advice]:
     """Ops of the step run on the CPU while the device waits; gain: that time, with the copies of what they take and make."""
     steps, shares, rows = run.steps, run.results.op_shares, run.results.attribution
-    if not steps.has_device or float(steps.wait_ms("host_compute").mean()) < MEDIUM_GAIN * steps.mean_ms:
+    if not steps.has_device or float(steps.category_ms("host_compute").mean()) < MEDIUM_GAIN * steps.mean_ms:
         return
     names = shares.name
     on_device = {name for name, is_one in zip(names, shares.is_device.tolist(), strict=True) if is_one}
@@ -331,7 +335,7 @@ def host_fallback(run: Run) -> Iterator[Advice]:
         part,
         _on_device(run, top),
         steps.stretch(
-            steps.wait_ms("host_compute"),
+            steps.category_ms("host_compute"),
             "host_compute",
             view="timeline",
             op_names=run.known(*(names[i] for i in order.tolist() if by_op[i] > 0)),

@@ -12,11 +12,8 @@ import pandas as pd
 from ...trace.arrays import Bool, Float64, Int32, Int64
 from ...trace.source_map import SourceMap
 from ...trace.trace import Trace
-from ..card import (
-    HIGH_GAIN,
-    Spans,
-)
-from ..common import PS_PER_MS, Stretches, sum_by
+from ..card import HIGH_GAIN, Spans
+from ..common import PS_PER_MS, Stretches, match_in_time, sum_by
 from ..events import int_stat_at
 from ..grouping import within_data
 from ..names import by_ends
@@ -81,8 +78,9 @@ def python_gap(run: RunFacts) -> PythonGap:
     trace, source_map, steps = run.trace, run.source_map, run.steps
     if not len(steps):
         return PythonGap(np.zeros(0), 0.0)
-    usual = float(np.median(steps.longest_ms("other")))
-    other = steps.pieces[steps.pieces["category"] == "other"]
+    other = steps.gaps
+    longest_ps = other.groupby("step")["duration_ps"].max().reindex(steps.row, fill_value=0)
+    usual = float(longest_ps.median()) / PS_PER_MS
     long = other[other["duration_ps"] >= max(min(usual * _LONG, MIN_GAP_MS), 1e-6) * PS_PER_MS]
     of_step = np.zeros(steps.n_all, np.float64)
     np.add.at(of_step, long["step"].to_numpy(np.int64), long["duration_ps"].to_numpy(np.int64) / PS_PER_MS)
@@ -91,17 +89,17 @@ def python_gap(run: RunFacts) -> PythonGap:
     if not len(source_map.samples):
         return gap
     samples = run.samples
-    in_gap = covered(samples.time_ps, long)
+    in_gap, entry = samples.within(long), entry_at(steps, samples.time_ps)
+    waits = samples.within(steps.pieces[steps.pieces["category"] == "input"])
     # The call of the step: where the thread is most often while ops run.
-    main = keras_call(trace, source_map, steps) or samples.most_often(samples.in_categories(steps, *_COMPUTES))
+    main = keras_call(trace, source_map, steps) or samples.most_often((entry >= 0) & ~waits & ~samples.within(other))
     file, line = main[:2] if main else (-1, -1)
     is_other = ((samples.places["file"] != file) | (samples.places["line"] != line)).to_numpy()
     gap = replace(gap, lines=samples.lines(in_gap, is_other), n_samples=int(in_gap.sum()))
-    entry = entry_at(steps, samples.time_ps)
     n_in_steps = int((entry >= 0).sum())
     if not gap.lines or n_in_steps < MIN_FOR_A_SHARE:
         return gap
-    counts = (entry >= 0) & ~samples.in_categories(steps, "input")
+    counts = (entry >= 0) & ~waits
     n = samples.places.assign(n=counts, gap=in_gap).groupby(["file", "line"])[["n", "gap"]].transform("sum")
     chosen = (
         counts & is_other & ((samples.places["file"] >= 0) & (n["gap"] > 0) & (n["gap"] >= _MOST * n["n"])).to_numpy()
@@ -199,7 +197,6 @@ FEW_SAMPLES = 3
 MOST_OF_STALL = 0.5
 """Of what a step takes longer than others: whoever was seen at so much of it explains it."""
 _MOST = 0.5
-_COMPUTES = ("host_compute", "device_compute")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -226,8 +223,8 @@ def called_work(run: RunFacts, *, calls_only_hooks: bool) -> tuple[CalledWork, .
         return ()
     samples = run.samples
     entry = entry_at(steps, samples.time_ps)
-    inside, waits = entry >= 0, samples.in_categories(steps, "input")
-    computes = inside & samples.in_categories(steps, *_COMPUTES)
+    inside, waits = entry >= 0, samples.within(steps.pieces[steps.pieces["category"] == "input"])
+    computes = inside & ~waits & ~samples.within(steps.gaps)
     if not computes.any():
         return ()
     main = keras_call(trace, source_map, steps) if calls_only_hooks else None
@@ -335,7 +332,7 @@ def traced_calls(run: RunFacts) -> TracedCalls:
     trace, entry, steps = run.trace, run.entry, run.steps
     rows = np.flatnonzero(tracing(trace).calls & (entry >= 0))
     names = tuple(trace.strings[i] for i in trace.name_id[rows].tolist())
-    pieces = steps.wait_pieces[steps.wait_pieces["category"] == "compile"]
+    pieces = steps.pieces[steps.pieces["category"] == "compile"]
     start, own = pieces["start_ps"].to_numpy(np.int64), steps.entry_of[pieces["step"].to_numpy(np.int64)]
     calls = Stretches.of(trace.start_ps[rows], trace.ends(rows))
     within = calls.within(start, start + pieces["duration_ps"].to_numpy(np.int64)) * np.isin(own, entry[rows])
@@ -372,26 +369,11 @@ def find_saves(run: RunFacts) -> Saves:
     for rows in (np.flatnonzero((kind == 1) & (entry >= 0)), _behind(trace, entry, kind, int(usual_reads))):
         np.minimum.at(begin, entry[rows], trace.start_ps[rows])
     own = np.flatnonzero(is_saving)
-    begin[own] = _waiting_since(steps, is_saving, begin[own])
+    # A file is opened before the first weight is read.
+    begin[own] = np.minimum(begin[own], steps.end_ps[own] - np.rint(stall[own] * PS_PER_MS).astype(np.int64))
     strings = {trace.strings[i] for i in np.unique(trace.name_id[kind == 1]).tolist()}
     types = tuple(op for op in _SAVE_OPS if any(text.endswith(op) for text in strings))
     return Saves(is_saving, stall, types, steps.spans(own, begin[own], steps.end_ps[own]))
-
-
-def _waiting_since(steps: StepFacts, is_saving: Bool, at_ps: Int64) -> Int64:
-    """Of the first op of each save the begin of the wait before it, where it is longer than all waits of a usual step:
-    a file is opened before the first weight is read."""
-    pieces, own = steps.wait_pieces, np.flatnonzero(is_saving)
-    entry = steps.entry_of[pieces["step"].to_numpy(np.int64)]
-    waits = np.isin(entry, own) & (pieces["category"] == "dispatch").to_numpy()
-    place, start = np.searchsorted(own, entry[waits]), pieces["start_ps"].to_numpy(np.int64)[waits]
-    end = start + pieces["duration_ps"].to_numpy(np.int64)[waits]
-    others = steps.wait_ms("dispatch")[~is_saving]
-    usual_ps = float(np.median(others)) * PS_PER_MS if len(others) else 0.0
-    is_before = (start <= at_ps[place]) & (at_ps[place] <= end) & (at_ps[place] - start > usual_ps)
-    since = at_ps.copy()
-    np.minimum.at(since, place[is_before], start[is_before])
-    return since
 
 
 def _behind(trace: Trace, entry: Int32, kind: npt.NDArray[np.int8], n_usual: int) -> Int64:
@@ -544,14 +526,9 @@ def call_gaps(run: RunFacts, gap: PythonGap) -> CallGaps:
 
 def _first_runs(trace: Trace, calls: Int64) -> Int64:
     """For each call when it first runs anything, else when it ends."""
-    rows = np.concatenate([calls, np.flatnonzero(trace.names_matching(_RUNS))])
-    is_run = np.arange(len(rows)) >= len(calls)
-    order = np.lexsort((is_run, trace.start_ps[rows], trace.line_id[rows]))
-    place = np.where(is_run[order], np.arange(len(rows)), len(rows))
-    following = np.append(np.minimum.accumulate(place[::-1])[::-1], len(rows))
-    at = np.empty(len(rows), np.int64)
-    at[order] = np.arange(len(rows))
-    first = np.append(rows[order], -1)[following[at[: len(calls)]]]
-    is_own = (first >= 0) & (trace.line_id[first] == trace.line_id[calls])
-    found: Int64 = np.where(is_own, np.minimum(trace.start_ps[first], trace.ends(calls)), trace.ends(calls))
+    runs = np.flatnonzero(trace.names_matching(_RUNS))
+    begin_ps, end_ps, lines = trace.start_ps[calls], trace.ends(calls), trace.line_id.astype(np.int64)
+    first = match_in_time((lines[calls],), begin_ps, (lines[runs],), trace.start_ps[runs], prefers_later=True)
+    first_ps = np.append(trace.start_ps[runs], -1)[first]
+    found: Int64 = np.where(first_ps >= begin_ps, np.minimum(first_ps, end_ps), end_ps)
     return found

@@ -103,7 +103,7 @@ class Run(RunFacts):
     @cached_property
     def takes_several(self) -> bool:
         """Whether a call takes several batches already, as with `steps_per_execution`."""
-        is_marked = bool((self.steps.waits["n_batches"] > 1).any())
+        is_marked = bool((self.steps.frame["n_batches"] > 1).any())
         return is_marked or fetches_in_a_loop(self.trace, self.results.steps.event_step, self.steps.row)
 
     @cached_property
@@ -112,7 +112,7 @@ class Run(RunFacts):
         steps = self.steps
         if not steps.has_device:
             return False
-        waited_ms = sum(float(steps.wait_ms(name).mean()) for name in ("input", "kernel_launch"))
+        waited_ms = sum(float(steps.category_ms(name).mean()) for name in ("input", "kernel_launch"))
         return waited_ms > steps.ms("device_compute")
 
     @cached_property
@@ -165,11 +165,6 @@ def runs_functions(run: Run) -> bool:
 def has_graph(run: Run) -> bool:
     """Whether their graphs are known, too."""
     return runs_functions(run) and run.graph.is_noted
-
-
-def recurs(run: Run) -> bool:
-    """Whether there are enough steps to say what any of them does."""
-    return len(run.steps) >= MIN_STEPS
 
 
 def event_names(run: RunFacts, rows: Int64) -> tuple[str, ...]:
@@ -235,6 +230,9 @@ FIXED = 0.5
 """From this share of the step time on, twice the batch is worth a third more samples a second."""
 QUICK = 0.1
 """The quickest tenth of the steps shows what is the program's: a busy machine makes steps longer, the ops in them hardly."""
+
+
+NO_TIME_DISTRIBUTED = "What works on the last axis, as Dense does, needs no TimeDistributed around it."
 
 
 def larger_batch(run: Run, factor: int = 8) -> str:

@@ -230,7 +230,7 @@ def compute_input_pipeline(
     # Averages leave the first step out, in which a shuffle fills its buffer.
     fills = _fills(pipeline, whole_ms=float(waits["step_time_ms"].sum()))
     keeps_up = ratio < INPUT_MODERATE and not fills  # False where there are no steps to tell
-    verdict = _verdict(counted, total_ms, data, None if fills else pipeline)
+    verdict = _verdict(counted, total_ms, data, pipeline, fills=fills)
     return InputPipeline(
         verdict=f"{verdict} {pipeline['summary']}" if fills and pipeline is not None and total_ms else verdict,
         input_ratio=ratio,
@@ -252,7 +252,7 @@ def _fills(pipeline: pd.Series | None, *, whole_ms: float) -> bool:
     return bool(is_named and pipeline["fill_time_ms"] >= INPUT_MODERATE * whole_ms)
 
 
-def _verdict(steps: pd.DataFrame, total_ms: float, data: Pipelines, pipeline: pd.Series | None) -> str:
+def _verdict(steps: pd.DataFrame, total_ms: float, data: Pipelines, pipeline: pd.Series | None, *, fills: bool) -> str:
     """The conclusion in one sentence (semantics 5.2, in our words)."""
     if not total_ms:
         seen = f" {pipeline['summary']}" if pipeline is not None else f" {data.summary}"
@@ -261,14 +261,14 @@ def _verdict(steps: pd.DataFrame, total_ms: float, data: Pipelines, pipeline: pd
     n = len(steps)
     times = f"{number(steps['input_ms'].sum() / n)} of {number(total_ms / n)} ms"
     waits = f"the model waits {times} a step for data ({100 * input_ratio:.0f} %)"
-    is_told = limits_steps(*(steps[name].to_numpy(np.float64) for name in ("input_ms", "step_time_ms")))
+    is_told = fills or limits_steps(*(steps[name].to_numpy(np.float64) for name in ("input_ms", "step_time_ms")))
     if input_ratio >= INPUT_MODERATE and not is_told:
         return f"Not input-bound: {waits}, in few of the steps or for as long as a ready batch takes."
     if input_ratio >= INPUT_MODERATE:
         word = "Input-bound" if input_ratio >= INPUT_HIGH else "Moderately input-bound"
         cause = (
             f", and {data.iterators['name'].iloc[data.bottleneck]} holds the pipeline up"
-            if pipeline is not None
+            if pipeline is not None and not fills
             else ""
         )
         return f"{word}: {waits}{cause}."

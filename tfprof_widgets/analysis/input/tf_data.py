@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,6 +26,7 @@ from .usage import (
     chain_below,
     find_usage,
     find_waits,
+    is_autotuned,
     iterator_table,
     slowest_inputs,
 )
@@ -80,188 +80,165 @@ travels(
 )
 travels("slowest_calls", lambda facts: facts.tf_data.slowest_calls)
 
-GUIDE = "https://www.tensorflow.org/guide/data_performance"
 COPIES_US = 20.0
 """Work per element of a batch that is copying, shared by parallel calls (64 KiB on two cores), which slow smaller records."""
-
-_CACHE = " When the result fits in memory and nothing before it is random, put .cache() after it."
-_PARALLEL = "num_parallel_calls=tf.data.AUTOTUNE"
-_FILES = (
-    "Reading the data is slow. Keep it in the same place as the host, and read several files at a time: interleave "
-    f"over their names with {_PARALLEL}, which alternates their elements."
-)
-_MEMORY = "The elements are cut out of memory one by one. Batch before the steps that can work on whole batches."
-_GENERATOR = (
-    "from_generator runs Python code one element at a time, under the interpreter's lock. Read with a source of "
-    "tf.data, or let the generator give only names and load in a parallel map."
-)
-_DEVICE = (
-    "The device waits for its host pipeline to hand over the next element. Look at that pipeline; let it run ahead."
-)
-_INTERLEAVE = (
-    f"interleave reads its inputs one after another. Read them in parallel ({_PARALLEL}; with a cycle_length of its "
-    "own the order of elements stays)."
-)
-_FLAT_MAP = (
-    "flat_map reads its inputs one after another. An interleave reads several in parallel; elements of several "
-    "inputs then alternate, which is another order."
-)
-_PREFETCH = (
-    "The training takes elements as fast as the prefetch buffer is filled. Let tf.data choose its size: "
-    ".prefetch(tf.data.AUTOTUNE)."
-)
-_DATA_SERVICE = (
-    "Fetching from the tf.data service is slow. Profile its workers (tf.profiler.experimental.client.trace); add "
-    "workers when they are busy."
-)
-_BATCH = (
-    "batch takes its elements one after another. Cut large elements down before they are batched; of small ones "
-    "make batches earlier, so that the steps before work on whole batches."
-)
-_LARGE_BATCH = (
-    "batch copies its elements, which are large, into a batch one after another. Make several batches in parallel "
-    f"({_PARALLEL}; their order stays), and cut elements down before they are batched."
-)
-_PADDED_BATCH = (
-    "padded_batch copies and pads its elements one after another and has no parallel form. Let batches be made "
-    "ahead (.prefetch). Elements of like length put together (bucket_by_sequence_length) have less to pad; batches "
-    "then have other elements."
-)
-_FILTER = (
-    "filter judges one element after another and has no parallel form. Judge in a parallel map and let filter only "
-    "read the answer."
-)
-_REBATCH = (
+AUTOTUNE = "tf.data.AUTOTUNE"
+PARALLEL = f"num_parallel_calls={AUTOTUNE}"
+REBATCH = (
     "unbatch and batch take one element after another and have no parallel form. Where they only change the size of "
     "batches, .rebatch(batch_size) in place of both gives the same batches without taking them apart."
 )
-_UNBATCH = (
-    "unbatch takes one element after another and has no parallel form. Let the steps behind it work on whole batches."
-)
 
-_BY_NAME = {
-    "Generator": _GENERATOR,
-    "DataService": _DATA_SERVICE,
-    **dict.fromkeys(("TensorSlice", "FromTensor", "Tensor", "Range"), _MEMORY),
-    **dict.fromkeys(FILE_READERS, _FILES),
+
+class Stage(NamedTuple):
+    """What can be slow in an input."""
+
+    headline: str
+    """What it asks for."""
+    why: str
+    """Why it is slow."""
+    words: str = ""
+    """What to do, also to `{function}`, and at which `{place}`."""
+
+
+STAGES = {
+    "slow_read": Stage(
+        "Read the data faster",
+        "reading the data is slow",
+        "Keep the files near to the machine, and read several files at a time: interleave over their names with "
+        f"{PARALLEL}. Elements of several files then alternate, which is another order.",
+    ),
+    "slow_map": Stage(
+        "Make the map function cheaper",
+        "the mapped function is the cost",
+        "Make {function} cheaper: smaller images, whole batches at a time, or done once before the training.",
+    ),
+    "no_prefetch": Stage(
+        "Prefetch the input",
+        "no batch is prepared while the model computes",
+        f"Add .prefetch({AUTOTUNE}) as the last step of the pipeline: a batch is prepared while the model computes.",
+    ),
+    "no_parallel_map": Stage(
+        "Map the input in parallel",
+        "the map makes one element after another",
+        f"Let {{function}} run several times at once: map(..., {PARALLEL}). The order of elements stays.",
+    ),
+    "sequential_stage": Stage("Run the input's stages in parallel", "the stage works on one element after another"),
+    "generator": Stage(
+        "Replace the Python generator",
+        "Python makes one element after another",
+        "Let the generator{place} give only names or numbers, and load their elements by tf.numpy_function in a map with "
+        f"{PARALLEL}; or read with a source of tf.data.",
+    ),
+    "python_map": Stage(
+        "Take Python out of the map function",
+        "the mapped function runs in Python, which lets one call run at a time",
+        "Write {function} in ops of TensorFlow: Python runs one call at a time, however many are made in parallel.",
+    ),
+    "element_map": Stage(
+        "Map whole batches",
+        "calling the mapped function for each element costs more than what it computes",
+        "Batch first, and map whole batches: {function} as a function of a batch, such as tf.io.parse_example in place "
+        "of tf.io.parse_single_example.",
+    ),
+    "filter_after": Stage(
+        "Filter before the map",
+        "a filter throws away most of what the map prepares",
+        "{thrown} of what {function} prepares is thrown away: where the filter can judge by what is there before the "
+        "map, put it there.",
+    ),
+    "cut_after": Stage(
+        "Crop or shrink first",
+        "most of what the mapped function computes is cut away in it",
+        "Put {cut} before the work of {function}: {thrown} of what that makes is thrown away. Colours, flips and scales "
+        "are the same of a part as of the whole.",
+    ),
+    "few_threads": Stage(
+        "Give the input's stages more threads",
+        "an option of the dataset leaves one thread for all of it",
+        "Leave private_threadpool_size = 1 out of the dataset's options; 0 is one thread for each core.",
+    ),
 }
+_WORKS_ALONE = {
+    "DataService": "Fetching from the tf.data service is slow. Profile its workers "
+    "(tf.profiler.experimental.client.trace); add workers when they are busy.",
+    **dict.fromkeys(
+        ("TensorSlice", "FromTensor", "Tensor", "Range"),
+        "The elements are cut out of memory one by one. Batch before the steps that can work on whole batches.",
+    ),
+    "Interleave": f"interleave reads its inputs one after another. Read them in parallel ({PARALLEL}; with a "
+    "cycle_length of its own the order of elements stays).",
+    "FlatMap": "flat_map reads its inputs one after another. An interleave reads several in parallel; elements of "
+    "several inputs then alternate, which is another order.",
+    "Batch": "batch takes its elements one after another. Cut large elements down before they are batched; of small "
+    "ones make batches earlier, so that the steps before work on whole batches.",
+    "PaddedBatch": "padded_batch copies and pads its elements one after another and has no parallel form. Let batches "
+    "be made ahead (.prefetch). Elements of like length put together (bucket_by_sequence_length) have less to pad; "
+    "batches then have other elements.",
+    "Filter": "filter judges one element after another and has no parallel form. Judge in a parallel map and let "
+    "filter only read the answer.",
+    "Unbatch": "unbatch takes one element after another and has no parallel form. Let the steps behind it work on "
+    "whole batches.",
+    **dict.fromkeys(
+        ("Shuffle", "ShuffleAndRepeat"),
+        "shuffle fetches until its buffer is full before it gives the first element. Shuffle elements, names or indices "
+        "before they are read and prepared; a smaller buffer is full sooner, but shuffles less.",
+    ),
+}
+"""What to do about stages that work on one element after another."""
+_LARGE_BATCH = (
+    "batch copies its elements, which are large, into a batch one after another. Make several batches in parallel "
+    f"({PARALLEL}; their order stays), and cut elements down before they are batched."
+)
+_MAPS = ("Map", "ParallelMap", "MapAndBatch", "ParseExample")
+_BATCHES = ("Batch", "ParallelBatch")
+_HANDS_ON = frozenset(
+    ("Prefetch", "Root", "Model", "Repeat", "ForeverRepeat", "FiniteRepeat", "Take", "FiniteTake", "Options")
+)
 
 
 @dataclass(frozen=True)
 class Place:
     is_device: bool = False
     """Whether it belongs to a device's pipeline, which only hands on what a host pipeline made."""
-    inputs: tuple[str, ...] = ()
-    """Short names of the iterators it takes its elements from, the nearest first."""
+    source: str = ""
+    """Short name of the iterator it takes its elements from."""
     consumer: str = ""
     """That of the one that takes its elements."""
-    has_cache: bool = False
-    """Whether its pipeline has a cache: another one is never proposed."""
     element_us: float = 0.0
     """Of a batch: its work for each element; 0 where that is not known."""
 
 
-HOST = Place()
-_BATCHES = ("Batch", "ParallelBatch")
-
-
-def suggest(name: str, params: Mapping[str, StatValue], place: Place = HOST) -> str:
+def suggest(name: str, params: Mapping[str, StatValue], place: Place = Place()) -> str:
     """What to do about a bottleneck: why and what, one or two sentences."""
     if place.is_device:
-        return _DEVICE
+        return "The device waits for its host pipeline to hand over the next element: let that pipeline run ahead."
+    base, stage = base_name(name), stage_of(name, params)
+    if (base in _BATCHES and base_name(place.source) == "Unbatch") or (
+        base == "Unbatch" and base_name(place.consumer) in _BATCHES
+    ):
+        return REBATCH
+    if base == "Batch" and place.element_us >= COPIES_US:
+        return _LARGE_BATCH
+    if stage == "sequential_stage":
+        return _WORKS_ALONE.get(base, f"{name} holds the pipeline up: {STAGES['no_prefetch'].words}")
+    return STAGES[stage].words.format(function="the mapped function", place="")
+
+
+def stage_of(name: str, params: Mapping[str, StatValue]) -> str:
+    """What of `STAGES` an iterator is by its name and settings."""
     base = base_name(name)
-    nearest = base_name(next(iter(place.inputs), ""))
-    if (base in _BATCHES and nearest == "Unbatch") or (base == "Unbatch" and base_name(place.consumer) in _BATCHES):
-        return _REBATCH
-    if base in _BY_NAME:
-        return _BY_NAME[base]
-    if base in _BY_PARAMS:
-        return _BY_PARAMS[base](params, place)
-    return (
-        f"{name} holds the pipeline up. See the guide on tf.data performance ({GUIDE}), and prefetch as the last step."
-    )
+    if base in _MAPS:
+        # TensorFlow fuses a plain map with the batch after it; the stat `name` is then fused(MapDataset:1,BatchDatasetV2:2).
+        is_alone = "(MapDataset" in str(params.get("name", "")) or params.get("parallelism") == 1
+        return "no_parallel_map" if base == "Map" or (is_alone and not is_autotuned(params)) else "slow_map"
+    return "generator" if base == "Generator" else "slow_read" if base in FILE_READERS else "sequential_stage"
 
 
-def calls_at_a_time(name: str, params: Mapping[str, StatValue]) -> int:
-    """Of a map that nobody made parallel how many calls of its function it makes at once; 0 of one that somebody did."""
-    base, parallelism = base_name(name), params.get("parallelism")
-    calls = parallelism if isinstance(parallelism, int) and parallelism > 0 else 0
-    is_autotuned = str(params.get("autotune")).lower() == "true"
-    if base == "Map":
-        return 1
-    # TensorFlow fuses a plain map with the batch after it; the stat `name` is then fused(MapDataset:1,BatchDatasetV2:2).
-    if is_autotuned or base not in ("ParallelMap", "MapAndBatch", "ParseExample"):
-        return 0
-    return max(calls, 1) if "(MapDataset" in str(params.get("name", "")) or calls == 1 else 0
-
-
-def _map(name: str, params: Mapping[str, StatValue], place: Place) -> str:
-    n_calls, parallelism = calls_at_a_time(name, params), params.get("parallelism")
-    if n_calls:
-        parallel = [one for one in place.inputs if base_name(one) == "ParallelMap"]
-        which = "The map after the parallel ones" if parallel else "map"
-        calls = f"{n_calls} of its calls" if n_calls > 1 else "one of its calls"
-        more = f"{which} runs {calls} at a time. Run more of them in parallel ({_PARALLEL})."
-        return more + _cache(place)
-    is_known = isinstance(parallelism, int) and parallelism > 0
-    how = f"already makes {plural(int(parallelism), 'call')} in parallel" if is_known else "already works in parallel"  # type: ignore[arg-type]
-    who = " as tf.data chose for this machine" if str(params.get("autotune")).lower() == "true" else ""
-    return (
-        f"The map {how}{who}: its function itself is the cost. Make it cheaper (whole batches at a time, smaller "
-        "images, no tf.py_function), or do it once, before the training." + _cache(place)
-    )
-
-
-def _cache(place: Place) -> str:
-    return "" if place.has_cache else _CACHE
-
-
-def _prefetch(params: Mapping[str, StatValue], place: Place) -> str:
-    # What only hands elements on, such as a repeat, is passed over.
-    known = [
-        k
-        for k, name in enumerate(place.inputs)
-        if base_name(name) in (*_BY_NAME, *_BY_PARAMS) and base_name(name) != "Prefetch"
-    ]
-    if str(params.get("autotune")).lower() != "true" or not known:
-        return _PREFETCH
-    at = known[0]
-    name, consumer = place.inputs[at], place.inputs[at - 1] if at else ""
-    return (
-        f"The training takes elements as fast as {name} makes them, and tf.data tunes the prefetch buffer already: "
-        f"what comes before it must become faster, {name} first. "
-        + suggest(name, {}, Place(inputs=place.inputs[at + 1 :], consumer=consumer, has_cache=place.has_cache))
-    )
-
-
-def _shuffle(params: Mapping[str, StatValue], place: Place) -> str:
-    size = params.get("buffer_size")
-    of = f" of {plural(size, 'element')}" if isinstance(size, int) else ""
-    faster = f" A faster {place.inputs[0]}, from which it is filled, shortens the filling too." if place.inputs else ""
-    kept = (
-        ""
-        if place.has_cache
-        else " When the data fits in memory and nothing before it is random, put .cache() before it."
-    )
-    return (
-        f"shuffle fetches until its buffer{of} is full before it gives the first element. Shuffle elements, names or "
-        "indices before they are read and prepared; a smaller buffer is full sooner, but shuffles "
-        f"less.{kept}{faster}"
-    )
-
-
-_BY_PARAMS: dict[str, Callable[[Mapping[str, StatValue], Place], str]] = {
-    **{name: partial(_map, name) for name in ("Map", "ParallelMap", "MapAndBatch", "ParseExample")},
-    "Prefetch": _prefetch,
-    "Batch": lambda _, place: _LARGE_BATCH if place.element_us >= COPIES_US else _BATCH,
-    "PaddedBatch": lambda _, __: _PADDED_BATCH,
-    "Unbatch": lambda _, __: _UNBATCH,
-    "Interleave": lambda _, place: _INTERLEAVE + _cache(place),
-    "FlatMap": lambda _, place: _FLAT_MAP + _cache(place),
-    "Filter": lambda _, place: _FILTER + _cache(place),
-    "Shuffle": _shuffle,
-    "ShuffleAndRepeat": _shuffle,
-}
+def working(names: Sequence[str], slowest_input: Int64, row: int) -> int:
+    """An iterator itself; where it only hands on, the first below it that does something."""
+    rows = [row, *chain_below(slowest_input, row)]
+    return next((one for one in rows if base_name(names[one]) not in _HANDS_ON), rows[-1])
 
 
 _NEEDED = ["name", "long_name", "params", "wait_time_ms", "fill_time_ms", "parent_id", "self_time_ms", "calls"]
@@ -337,8 +314,8 @@ class _HeldUp:
 
     iterators: list[_Row]
     """The rows of the table, as far as they are needed here."""
+    names: list[str]
     slowest_input: Int64
-    with_cache: frozenset[int]
     most_ms: Float64
     """For each pipeline the longest `wait_time_ms` of what works on its critical path."""
 
@@ -348,8 +325,7 @@ class _HeldUp:
         most_ms = np.full(n_pipelines, np.nan)
         np.fmax.at(most_ms, of_node[on_path], iterators["wait_time_ms"].to_numpy(np.float64)[on_path])
         rows = iterators[_NEEDED].to_dict("records")
-        cached = of_node[iterators["name"].str.contains("Cache", regex=False).to_numpy(np.bool_)]
-        return cls(rows, slowest_inputs(iterators), frozenset(cached.tolist()), most_ms)
+        return cls(rows, iterators["name"].tolist(), slowest_inputs(iterators), most_ms)
 
     def by(self, row: int, pipeline: _Row, n_counted: int, counted_ps: int) -> dict[str, object]:
         """The columns about the bottleneck of one pipeline, given its other columns and the calls that count."""
@@ -366,7 +342,7 @@ class _HeldUp:
             wait_ms, summary = self._cost(entry, pipeline, n_counted, counted_ps)
             # Below 50 us a call the pipeline keeps up, whatever its largest part is.
             is_slow = counted_ps > SLOW_CALL_PS * n_counted or wait_ms == entry["fill_time_ms"]
-            advice = suggest(str(entry["name"]), entry["params"], self._place(row, pipeline)) if is_slow else ""
+            advice = self._suggestion(row, pipeline) if is_slow else ""
         return {
             "bottleneck": row,
             "bottleneck_name": name,
@@ -375,17 +351,18 @@ class _HeldUp:
             "summary": summary,
         }
 
-    def _place(self, row: int, pipeline: _Row) -> Place:
-        entry, parent = self.iterators[row], int(self.iterators[row]["parent_id"])
+    def _suggestion(self, row: int, pipeline: _Row) -> str:
+        names, row = self.names, working(self.names, self.slowest_input, row)
+        entry, source, parent = self.iterators[row], int(self.slowest_input[row]), int(self.iterators[row]["parent_id"])
         size = entry["params"].get("batch_size")
         n_elements = entry["calls"] * size if isinstance(size, int) else 0
-        return Place(
+        place = Place(
             is_device=bool(pipeline["is_device"]),
-            inputs=tuple(str(self.iterators[one]["name"]) for one in chain_below(self.slowest_input, row)),
-            consumer=str(self.iterators[parent]["name"]) if parent >= 0 else "",
-            has_cache=pipeline["id"] in self.with_cache,
+            source=names[source] if source >= 0 else "",
+            consumer=names[parent] if parent >= 0 else "",
             element_us=US_PER_MS * entry["self_time_ms"] / n_elements if n_elements else 0.0,
         )
+        return suggest(names[row], entry["params"], place)
 
     def _cost(self, entry: _Row, pipeline: _Row, n_counted: int, counted_ps: int) -> tuple[float, str]:
         """How long the training waited because of a bottleneck, and a sentence that says why."""
@@ -549,7 +526,7 @@ def _tf_data_of(facts: Any) -> TfData:
     found = compute_tf_data(facts.trace, grouping=facts.steps.grouping)
     if not facts.unrecorded:
         return found
-    return replace(found, pipelines=found.pipelines.assign(suggestion="", suggestion_code=""))
+    return replace(found, pipelines=found.pipelines.assign(suggestion=""))
 
 
 def compute_tf_data(trace: Trace, *, grouping: Grouping | None = None) -> TfData:

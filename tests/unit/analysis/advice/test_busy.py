@@ -111,6 +111,37 @@ def test_the_line_that_placed_an_op_on_the_cpu_is_named(text: str, place: str) -
     assert other.fix.words.startswith("It has no kernel of this type and dtype for the GPU, or is placed by hand")
 
 
+KNOWN: dict[str, tuple[float, list[Op]]] = {
+    "98 % of its results are thrown away by a StridedSlice": (
+        0.88,
+        [
+            Op("net/MatMul", "MatMul", 9_000, [0, 1], "-1x48x64;64x1000", "-1x48x1000"),
+            Op("net/Last", "StridedSlice", 5, ["net/MatMul"], "-1x48x1000", "-1x1000"),
+        ],
+    ),
+    "what a loop, as of tf.map_fn, makes one by one": (
+        0.0,
+        [Op("net/S", "TensorListStack", 9_000, [0], "()", "64x30")],
+    ),
+    "which reads flattened images (8x8x24)": (
+        0.0,
+        [
+            Op("net/Flat", "Reshape", 0, [0], "-1x8x8x24;2", "-1x1536"),
+            Op("net/Read", "ReadVariableOp", 5, [], "()", "1536x64", variable=0),
+            Op("net/MatMul", "MatMul", 9_000, ["net/Flat", "net/Read"], "-1x1536;1536x64", "-1x64"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("words", KNOWN)
+def test_the_mechanism_is_told_where_the_graph_shows_it(words: str) -> None:
+    gain, ops = KNOWN[words]
+    (one,) = told(graph_run(*ops, variables=[("net/kernel", "1536x64", "float32")]), "busy")
+    assert words in one.title
+    assert one.gain_ratio == pytest.approx(gain, abs=0.01)
+
+
 MASKED = (
     Op("net/NotEqual", "NotEqual", 5, [0], "-1x256;()", "-1x256", dtype="bool"),
     Op("net/words/GatherV2", "GatherV2", 5, [1, 0], "5000x64;-1x256;()", "-1x256x64"),

@@ -87,8 +87,9 @@ def test_transpositions_of_heads_or_without_a_convolution_are_no_turned_images()
     assert rules(graph_run(*(replace(op, type="MatMul") if op.type == "Conv2D" else op for op in TURNED))) == []
 
 
-def test_a_table_that_a_step_reads_most_of_is_updated_for_good() -> None:
-    ops = [replace(op, outputs="32x3000x16") if op.type == "GatherV2" else op for op in TABLE]
+@pytest.mark.parametrize("read", ["32x3000x16", "100000x4"])
+def test_a_table_that_a_step_reads_most_of_is_updated_for_good(read: str) -> None:
+    ops = [replace(op, outputs=read) if op.type == "GatherV2" else op for op in TABLE]
     assert "dense_update" not in rules(graph_run(*ops, variables=[("items/embeddings", "100000x16", "float32")]))
 
 
