@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from .show.front_end import kernel_shell
 
 if TYPE_CHECKING:
     from .capture.record import CaptureRecord, Detail
-    from .capture.remote import Answer, ProfilerServer, RemoteOptions, Watch
+    from .capture.remote import Answer, ProfilerServer, RemoteOptions, Tell
     from .capture.window_policy import Steps
     from .read.opening import Opened
 
@@ -283,16 +283,23 @@ def capture_remote(
         num_tracing_attempts=num_tracing_attempts,
         token=token,
     )
-    with _progress(len(workers)) as watch:
-        return captured(workers, options, logdir=logdir, watch=watch)
+    told: set[str] = set()
+    with Progress("Capturing", unit="workers", total=len(workers), is_scaled=False, after_s=0) as bar:
+
+        def tell(answers: Mapping[str, Answer | None]) -> None:
+            new = {address for address, answer in answers.items() if answer is not None} - told
+            told.update(new)  # an address answers each attempt
+            bar.tell(len(new))
+
+        return captured(workers, options, logdir=logdir, tell=tell)
 
 
-def captured(addresses: Sequence[str], options: RemoteOptions, *, logdir: str | Path | None, watch: Watch) -> Profile:
-    """The profile of all workers that answered; see `capture_remote`. Whatever `watch` raises ends the capture."""
+def captured(addresses: Sequence[str], options: RemoteOptions, *, logdir: str | Path | None, tell: Tell) -> Profile:
+    """The profile of all workers that answered; see `capture_remote`. Whatever `tell` raises ends the capture."""
     from .capture.remote import ask_workers, check_logdir
 
     place = None if logdir is None else check_logdir(logdir)
-    answers = ask_workers(addresses, options, watch)
+    answers = ask_workers(addresses, options, tell)
     failed = [answer for answer in answers if answer.failure]
     if len(failed) == len(answers):
         raise CaptureError(f"None of {len(answers)} workers sent a trace. {_reasons(failed)} {_REMEDY}")
@@ -332,19 +339,3 @@ def _opened(run: Path, title: str, n_asked: int, failed: Sequence[Answer]) -> Op
 
 def _reasons(failed: Sequence[Answer]) -> str:
     return named_reasons([FailedHost(answer.address, answer.failure) for answer in failed])
-
-
-@contextlib.contextmanager
-def _progress(n_workers: int) -> Iterator[Watch]:
-    """A progress bar of the workers that answered, where a person watches."""
-    from .capture.remote import Watch
-
-    class Counted(Watch):
-        def answered(self, answer: Answer) -> None:
-            if answer.address not in seen:  # an address answers each attempt
-                seen.add(answer.address)
-                bar.tell(1)
-
-    seen: set[str] = set()
-    with Progress("Capturing", unit="workers", total=n_workers, is_scaled=False, after_s=0) as bar:
-        yield Counted()

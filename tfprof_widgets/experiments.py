@@ -52,26 +52,10 @@ Stages = Mapping[str, Callable[[Any], Any]]
 """Functions from data set to data set by name."""
 
 
-@dataclass(frozen=True)
-class ExperimentChart:
-    """Bars of an experiment; a notebook shows it."""
-
-    title: str
-    """Name of the experiment."""
-    html: str
-    """The text of the chart."""
-
-    def __repr__(self) -> str:
-        return f"<ExperimentChart {self.title}>"
-
-    def _repr_html_(self) -> str:
-        return self.html
-
-
 @dataclass(frozen=True, eq=False)
 class ExperimentResult:
-    """What an experiment measured; it holds numbers and texts only, nothing of the model. In a notebook it shows itself as
-    a chart.
+    """What an experiment measured; it holds numbers and texts only, nothing of the model. A notebook shows a bar for each
+    variant with its interval, as HTML without scripts.
     """
 
     name: str
@@ -86,16 +70,6 @@ class ExperimentResult:
     frame = TableProperty("experiment(...).frame", lambda self: self._frame)
     table = TableProperty("experiment(...).table", lambda self: self._table)
 
-    def chart(self) -> ExperimentChart:
-        """A bar for each variant with its interval, as HTML without scripts: it stays in a saved notebook."""
-        rates, highs = (list(filter(math.isfinite, self.table[key])) for key in ("samples_per_second", "high"))
-        # An interval of two repeats can reach far out: it may take half of the room, and is cut there.
-        longest = min(max([*rates, *highs], default=1.0), 2 * max(rates, default=1.0))
-        columns = ("", "samples/s", "95 % interval", "ms a step", "ratio")
-        bars = [_bar_row(row) for row in self.table.to_dict("records")]
-        page = bar_table(self.sentence, columns, bars, longest=longest, notices=self.notices)
-        return ExperimentChart(self.name, page)
-
     def __repr__(self) -> str:
         return f"<ExperimentResult {self.name}: {self.sentence}>"
 
@@ -104,7 +78,13 @@ class ExperimentResult:
         return "\n".join([self.sentence, rows, *self.notices])
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        return {"text/plain": str(self), "text/html": self.chart().html}
+        rates, highs = (list(filter(math.isfinite, self.table[key])) for key in ("samples_per_second", "high"))
+        # An interval of two repeats can reach far out: it may take half of the room, and is cut there.
+        longest = min(max([*rates, *highs], default=1.0), 2 * max(rates, default=1.0))
+        columns = ("", "samples/s", "95 % interval", "ms a step", "ratio")
+        bars = [_bar_row(row) for row in self.table.to_dict("records")]
+        chart = bar_table(self.sentence, columns, bars, longest=longest, notices=self.notices)
+        return {"text/plain": str(self), "text/html": chart}
 
 
 def _bar_row(row: dict[Any, Any]) -> BarRow:

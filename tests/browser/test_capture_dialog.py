@@ -72,7 +72,7 @@ def test_workers_are_captured_while_other_cells_run(
     code, line = dialog.locator("code.tfp-cap-code"), f'["{worker.address}", "{dead}"], duration_ms=4000)'
     poll(lambda: code.inner_text() == f"tfprof.capture_remote({line}", code.inner_text)
     status = dialog.get_by_role("status")
-    poll(lambda: "of 4 s captured" in status.inner_text(), status.inner_text)
+    poll(lambda: "of 2 workers answered" in status.inner_text(), status.inner_text)
     notebook.run_cell(OTHER)
     assert notebook.value("was_capturing")
     notebook.screenshot("capture-dialog-running", dialog)
@@ -80,7 +80,6 @@ def test_workers_are_captured_while_other_cells_run(
     poll(lambda: status.inner_text() == "1 of 2 workers answered, 1 failed; 4 s captured.", status.inner_text)
     assert "it cannot be reached" in dialog.locator("tr.failed").inner_text()
     assert notebook.value("len(dialog.profile.steps)") > 5
-    assert "dialog.profile," in notebook.page.locator(".tfp-cap-about").inner_text()
 
 
 @pytest.mark.nightly

@@ -9,7 +9,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -323,17 +323,8 @@ class Answer:
     can_be_asked_again: bool = False
 
 
-class Watch:
-    """Follows a capture, here without doing anything; what a method raises ends it, and stops every worker."""
-
-    def asked(self, attempt: int, delay_ms: int) -> None:
-        """All workers have been asked, for the first time where `attempt` is 1, to begin in so many milliseconds."""
-
-    def answered(self, answer: Answer) -> None:
-        """One worker answered this attempt; called again for all at the end if an earlier attempt counts."""
-
-    def waiting(self) -> None:
-        """Answers are waited for; called ten times a second."""
+Tell = Callable[[Mapping[str, Answer | None]], None]
+"""Hears some times a second what each worker answered, None until it did; what it raises ends the capture, and stops them all."""
 
 
 def worker_addresses(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -378,19 +369,16 @@ def _nearest_existing(place: Path) -> Path:
     return Path(place.anchor)
 
 
-def ask_workers(addresses: Sequence[str], options: RemoteOptions, watch: Watch | None = None) -> list[Answer]:
+def ask_workers(addresses: Sequence[str], options: RemoteOptions, tell: Tell) -> list[Answer]:
     """Have all workers capture the same seconds, all anew where one has no events; the attempt with the most answers counts."""
     best: list[Answer] = []
-    watch = watch or Watch()
-    for number in range(options.num_tracing_attempts):
-        answers = _ask_once(addresses, options, watch, attempt=number + 1)
+    for _ in range(options.num_tracing_attempts):
+        answers = _ask_once(addresses, options, tell)
         if not best or _n_traces(answers) >= _n_traces(best):
             best = answers
         if not any(answer.can_be_asked_again for answer in answers):
             break
-    if best is not answers:
-        for answer in best:
-            watch.answered(answer)
+    tell({answer.address: answer for answer in best})
     return best
 
 
@@ -398,7 +386,7 @@ def _n_traces(answers: Sequence[Answer]) -> int:
     return sum(not answer.failure for answer in answers)
 
 
-def _ask_once(addresses: Sequence[str], options: RemoteOptions, watch: Watch, *, attempt: int) -> list[Answer]:
+def _ask_once(addresses: Sequence[str], options: RemoteOptions, tell: Tell) -> list[Answer]:
     grpc = import_grpc()
     delay_ms = options.delay_ms if options.delay_ms is not None else DEFAULT_DELAY_MS * (len(addresses) > 1)
     request = _request(options, start_ns=time.time_ns() + delay_ms * 1_000_000 if delay_ms else 0)
@@ -411,23 +399,23 @@ def _ask_once(addresses: Sequence[str], options: RemoteOptions, watch: Watch, *,
             request.host_name = address
             ask = channel.unary_unary(PROFILE_METHOD)
             calls.append(ask.future(request.SerializeToString(), timeout=timeout_s, metadata=metadata))
-        watch.asked(attempt, delay_ms)
-        return _gathered(grpc, dict(zip(addresses, calls, strict=True)), watch)
+        return _gathered(grpc, dict(zip(addresses, calls, strict=True)), tell)
     finally:  # Ctrl-C too: a closed channel tells the worker that nobody waits any more
         for channel in channels:
             channel.close()
 
 
-def _gathered(grpc: Any, calls: dict[str, Any], watch: Watch) -> list[Answer]:
-    answers: dict[str, Answer] = {}
-    while len(answers) < len(calls):
+def _gathered(grpc: Any, calls: dict[str, Any], tell: Tell) -> list[Answer]:
+    answers: dict[str, Answer | None] = dict.fromkeys(calls)
+    while True:
         for address, call in calls.items():
-            if address not in answers and call.done():
+            if answers[address] is None and call.done():
                 answers[address] = _answer(grpc, address, call)
-                watch.answered(answers[address])
-        watch.waiting()
+        tell(answers)
+        found = [answer for answer in answers.values() if answer is not None]
+        if len(found) == len(calls):
+            return found
         time.sleep(_TICK_S)
-    return [answers[address] for address in calls]
 
 
 def _request(options: RemoteOptions, *, start_ns: int) -> Any:

@@ -348,7 +348,7 @@ class Capture:
             no_samples() if sampler is None else sampler.stop(),
             notices=(
                 *(*control.notices, *closing),
-                *(notice for notice in (recorder.notice, "" if sampler is None else sampler.notice) if notice),
+                *(() if sampler is None or not sampler.notice else (sampler.notice,)),
             ),
             step_times=recorder.frame(),
             detail=self.options.detail,

@@ -36,7 +36,7 @@ MEMORY_SHARE = 0.0002
 MAX_LOSSES = 10_000
 """Losses that wait for their steps to be taken."""
 MAX_STEPS = 100_000
-"""Rows that a recorder keeps: half for the steps inside windows, half for the others."""
+"""Rows of `StepRecorder.frame`: half for the steps inside windows, half for the others."""
 MOST_LATEST = 4_096
 """Steps that wait for rows where no other thread makes them: then the one that trains does."""
 WRITING_NS = 1_000_000_000
@@ -54,17 +54,10 @@ Floats = npt.NDArray[np.float64]
 class StepRecorder:
     """The steps of a capture, in the order of their ends: hooks leave them in a ring, and the thread that watches makes rows.
 
-    Nobody else asks for iterators, losses and memory; where nobody watches, the recorder writes the rows, and keeps an even
-    spread of them.
+    Nobody else asks for iterators, losses and memory; where nobody watches, the recorder writes the rows.
     """
 
-    def __init__(
-        self,
-        read_memory: Callable[[], dict[str, float]] | None = None,
-        *,
-        is_watched: bool = False,
-        max_steps: int = MAX_STEPS,
-    ) -> None:
+    def __init__(self, read_memory: Callable[[], dict[str, float]] | None = None, *, is_watched: bool = False) -> None:
         self.is_watched = is_watched
         self.writer: WatchWriter | None = None
         """Of the rows that nobody takes."""
@@ -83,7 +76,6 @@ class StepRecorder:
         self._waits = Waits()
         self._disturbances: deque[tuple[int, int]] = deque(maxlen=16)
         self._names = list(_KINDS)
-        self._inside, self._outside = _Spread(max_steps // 2), _Spread(max_steps // 2)
         self._lock = threading.Lock()
 
     # ---- on the threads that train --------------------------------------------------------------------------------------
@@ -149,7 +141,7 @@ class StepRecorder:
         steps, waited_ns = self._waits.find(
             self._drain(), is_last=is_last, next_ns=0 if current is None else current.begin_ns
         )
-        return _plain(self._rows(steps, waited_ns))
+        return self._rows(steps, waited_ns)
 
     def take_memory(self) -> list[tuple[int, dict[str, float]]]:
         """Return what was in use since the last call, with its Unix time."""
@@ -194,24 +186,23 @@ class StepRecorder:
 
     def sort_in(self) -> None:
         """Make rows of the steps that wait, and write them, unless somebody else does."""
-        if self.is_watched:
+        if self.is_watched or self.writer is None:
             return
         with self._lock:
             steps = self._drain()
-            rows = self._rows(steps, np.array([step.waited_ns for step in steps], np.float64))
-            if self.writer is not None:
-                self.writer.add_steps(_plain(rows))
-                self._written_ns = time.time_ns()
-            is_inside = rows["flags"] & (PROFILED | CUT) == PROFILED
-            self._inside.add(rows[is_inside])
-            self._outside.add(rows[~is_inside])
+            self.writer.add_steps(self._rows(steps, np.array([step.waited_ns for step in steps], np.float64)))
+            self._written_ns = time.time_ns()
 
-    def frame(self) -> pd.DataFrame:
-        """One row per step: `number, name, start_ns, duration_ns, phase`; in the order of their begins."""
+    def frame(self, most: int = MAX_STEPS) -> pd.DataFrame:
+        """A row per step, of very many an even spread, by their begins: `number, name, start_ns, duration_ns, phase`."""
         import pandas as pd
 
         self.sort_in()
-        rows = np.sort(np.concatenate([self._inside.rows, self._outside.rows]), order="start_ns", kind="stable")
+        written = np.empty(0, STEP) if self.writer is None else self.writer.steps()
+        is_inside = written["flags"] & (PROFILED | CUT) == PROFILED
+        places = (np.flatnonzero(is_so) for is_so in (is_inside, ~is_inside))
+        spread = np.concatenate([those[:: max(1, -(-len(those) // (most // 2)))] for those in places])
+        rows = np.sort(written[spread], order="start_ns", kind="stable")
         flags = rows["flags"]
         phases = np.select(
             [flags & CUT != 0, flags & PROFILED != 0, flags & BEFORE != 0], ["cut", "during", "before"], "after"
@@ -226,18 +217,6 @@ class StepRecorder:
                 "phase": phases,
             }
         ).astype({"name": "str", "phase": "str"})
-
-    @property
-    def notice(self) -> str:
-        """That not every step is in the table; empty where every one is."""
-        self.sort_in()
-        n_rows = len(self._inside.rows) + len(self._outside.rows)
-        n_steps = self._inside.n_added + self._outside.n_added
-        if n_rows == n_steps:
-            return ""
-        return (
-            f"Of the times of {n_steps:,} steps {n_rows:,} are kept, evenly spread: the table of step times is bounded."
-        )
 
     def _drain(self) -> list[OpenStep]:
         # One list for ever: a step may be about to be put in on another thread.
@@ -290,29 +269,6 @@ class StepRecorder:
         if name not in self._names and len(self._names) < 255:
             self._names.append(name)
         return self._names.index(name) if name in self._names else OTHER
-
-
-def _plain(rows: Steps) -> Steps:
-    """Rows that know no names of markers but the first ones."""
-    plain = rows.copy()
-    plain["kind"] = np.minimum(rows["kind"], OTHER)
-    return plain
-
-
-class _Spread:
-    """Rows of which every `2^k`-th stays, so that they never exceed a limit."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit, self._stride = max(2, limit), 1
-        self.n_added = 0
-        self.rows: Steps = np.empty(0, STEP)
-
-    def add(self, rows: Steps) -> None:
-        places = self.n_added + np.arange(len(rows))
-        self.n_added += len(rows)
-        self.rows = np.concatenate([self.rows, rows[places % self._stride == 0]])
-        while len(self.rows) > self._limit:
-            self.rows, self._stride = self.rows[::2], 2 * self._stride
 
 
 MAX_READ = 64
@@ -414,6 +370,7 @@ class Waits:
         ends = [*(row.until_us for row in rows[1:]), traced_us()] if rows else []
         found = [row.traced_us is None or row.traced_us != end for row, end in zip(rows, ends, strict=True)]
         waited[(is_told | np.isnan(measured)) & np.array(found, np.bool_)] = np.nan
+        is_early[-1:] |= is_told[-1:]  # what the next one asks late is owed by this one
         n_early = 0 if is_last else int(np.argmin(np.append(is_early[n_held:][::-1], False)))
         n = len(rows) - n_early
         self._held = rows[n:]

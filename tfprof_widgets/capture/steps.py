@@ -22,7 +22,9 @@ def _markers() -> tuple[Any, Callable[[], bool]]:
     import_tensorflow()
     from tensorflow.python.profiler import trace
 
-    return trace.Trace, getattr(trace, "enabled", lambda: True)
+    if callable(getattr(trace, "enabled", None)):
+        return trace.Trace, trace.enabled
+    return trace.Trace, lambda: getattr(trace, "enabled", True)  # a value in TensorFlow 2.16
 
 
 @dataclass

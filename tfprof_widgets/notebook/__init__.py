@@ -8,7 +8,7 @@ from ..lazy import first_use
 
 # fmt: off
 if TYPE_CHECKING:
-    from .dialog import CaptureDialog, MOST_ROWS, Moment, WorkerRow, capture_dialog, code_line, counted, rows_html
+    from .dialog import CaptureDialog, MOST_ROWS, capture_dialog, code_line, counted, rows_html
     from .doctor_report import DoctorReport
     from .magics import LastRuns, TfprofMagics, cell_of, lone_help, parse_steps, split_options
 # fmt: on

@@ -8,75 +8,64 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from html import escape
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import ipywidgets
 
 from ..analysis.common import plural, size
-from ..capture.remote import RemoteOptions, Watch, check_logdir, worker_addresses
+from ..capture.remote import Answer, RemoteOptions, Tell, check_logdir, worker_addresses
 from ..capturing import capture_remote, captured
 from ..errors import CaptureError, TfProfError
 from ..profiles import Profile
-from ..show.front_end import kernel_shell
 from ..show.widgets import close_unseen, family, note_shown
 
-# ---- the options ------------------------------------------------------------------------------------------------------
+Capture: TypeAlias = Callable[[Mapping[str, Any], Tell], Any]
+"""Captures with the arguments of `capture_remote` and returns the profile."""
+Answers: TypeAlias = Mapping[str, Answer | None]
 
-
-@dataclass(frozen=True)
-class Option:
-    """An option of `capture_remote` that has a field."""
-
-    name: str
-    label: str
-    kind: Literal["int", "text", "lines"] | tuple[tuple[str, int], ...]
-    """Type of the field's value, or its choices."""
-    meaning: str
-
-    def control(self, value: Any) -> Any:
-        if self.kind == "int":
-            return ipywidgets.IntText(value, description=self.label)
-        if self.kind == "lines":
-            text = "\n".join(value)
-            return ipywidgets.Textarea(text, description=self.label, rows=3, placeholder="127.0.0.1:6009")
-        if self.kind == "text":
-            return ipywidgets.Text("" if value is None else str(value), description=self.label)
-        return ipywidgets.Dropdown(options=self.kind, value=value, description=self.label)
-
-
-OPTIONS = (
-    Option(
-        "addresses",
-        "Workers",
-        "lines",
-        "host:port of each worker, one a line or with commas; each runs tfprof.serve(port).",
-    ),
-    Option("duration_ms", "Duration (ms)", "int", "How long to capture, at most 10 minutes."),
-    Option(
-        "host_tracer_level",
-        "Host tracer level",
-        (("1: critical events only", 1), ("2: info", 2), ("3: verbose", 3)),
-        "How much of each host is traced; tfprof.serve takes 1 as 2.",
-    ),
-    Option(
-        "device_tracer_level",
-        "Device tracer level",
-        (("1: traced", 1), ("0: not traced", 0)),
-        "Whether GPUs and other devices are traced; tfprof.serve always does.",
-    ),
-    Option("delay_ms", "Delay (ms)", "text", "How far ahead all begin. Empty: 500, or 0 for one worker."),
-    Option("num_tracing_attempts", "Attempts", "int", "How often all are asked while one is busy or has no events."),
-    Option("logdir", "Log directory", "text", "Where the traces are kept. Empty: as long as the profile."),
-)
-_MEANINGS = {option.name: option.meaning for option in OPTIONS}
+_WORKERS = {"rows": 3, "placeholder": "127.0.0.1:6009"}
+_HOST_LEVELS = {"options": (("1: critical events only", 1), ("2: info", 2), ("3: verbose", 3))}
+_DEVICE_LEVELS = {"options": (("1: traced", 1), ("0: not traced", 0))}
+FIELDS: dict[str, tuple[Callable[..., Any], str, dict[str, Any]]] = {
+    "addresses": (ipywidgets.Textarea, "Workers", _WORKERS),
+    "duration_ms": (ipywidgets.IntText, "Duration (ms)", {}),
+    "host_tracer_level": (ipywidgets.Dropdown, "Host tracer level", _HOST_LEVELS),
+    "device_tracer_level": (ipywidgets.Dropdown, "Device tracer level", _DEVICE_LEVELS),
+    "delay_ms": (ipywidgets.Text, "Delay (ms)", {}),
+    "num_tracing_attempts": (ipywidgets.IntText, "Attempts", {}),
+    "logdir": (ipywidgets.Text, "Log directory", {}),
+}
+"""By option of `capture_remote`: its control, label and what else the control takes."""
+MEANINGS = {
+    "addresses": "host:port of each worker, one a line or with commas; each runs tfprof.serve(port).",
+    "duration_ms": "How long to capture, at most 10 minutes.",
+    "host_tracer_level": "How much of each host is traced; tfprof.serve takes 1 as 2.",
+    "device_tracer_level": "Whether GPUs and other devices are traced; tfprof.serve always does.",
+    "delay_ms": "How far ahead all begin. Empty: 500, or 0 for one worker.",
+    "num_tracing_attempts": "How often all are asked while one is busy or has no events.",
+    "logdir": "Where the traces are kept. Empty: as long as the profile.",
+}
 _DEFAULTS = {
     name: parameter.default
     for name, parameter in inspect.signature(capture_remote).parameters.items()
     if name != "addresses"
 }
+MOST_ROWS = 100
+"""Of workers in the table, those that failed first."""
+_NO_CODE = "The line of code that captures the same comes here once no field has a problem."
+_INTRODUCTION = "Workers that train now, captured in the same seconds. Cells run meanwhile."
+_LOOKS = {"layout": {"width": "auto"}, "style": {"description_width": "initial"}}
+_GRID = {"grid_template_columns": "repeat(auto-fill, minmax(260px, 1fr))", "grid_gap": "4px 16px"}
+_SCROLLED = {"max_height": "240px", "overflow": "auto"}
+
+_logger = logging.getLogger(__name__)
+
+
+class CancelledError(Exception):
+    """The capture was ended before its time."""
 
 
 def read_field(name: str, value: Any) -> Any:
@@ -107,217 +96,30 @@ def _literal(value: Any) -> str:
     return json.dumps(str(value), ensure_ascii=False) if isinstance(value, (str, Path)) else repr(value)
 
 
-class CaptureFields:
-    """A field for each option, and below it what it means or what is wrong with it."""
-
-    def __init__(self, given: Mapping[str, Any], changed: Callable[[], None]) -> None:
-        """`given` are arguments of `capture_remote`; `changed` is called whenever a field changes."""
-        self._controls = {option.name: option.control(given[option.name]) for option in OPTIONS}
-        self._without_field = {name: value for name, value in given.items() if name not in self._controls}
-        self._hints = {option.name: ipywidgets.HTML(option.meaning).add_class("tfp-cap-hint") for option in OPTIONS}
-        for name, control in self._controls.items():
-            control.layout.width = "auto"
-            if hasattr(control, "continuous_update"):
-                control.continuous_update = False  # what is half written is not wrong yet
-            control.observe(lambda _, name=name: self._show_problem(name), "value")
-            control.observe(lambda _: changed(), "value")
-        boxes = [
-            ipywidgets.VBox([control, self._hints[name]]).add_class("tfp-cap-field")
-            for name, control in self._controls.items()
-        ]
-        columns = ipywidgets.Layout(grid_template_columns="repeat(auto-fill, minmax(210px, 1fr))")
-        self.boxes = boxes[0], ipywidgets.GridBox(boxes[1:], layout=columns).add_class("tfp-cap-fields")
-        """The addresses over their whole width, and a grid of the other fields."""
-
-    def arguments(self) -> dict[str, Any]:
-        found = {name: self._read(name) for name in self._controls}
-        problems = [problem for _, problem in found.values() if problem]
-        if problems:
-            raise ValueError(" ".join(problems))
-        return self._without_field | {name: value for name, (value, _) in found.items()}
-
-    def show_problems(self) -> None:
-        """Say beside each field what is wrong with it."""
-        for name in self._controls:
-            self._show_problem(name)
-
-    def _show_problem(self, name: str) -> None:
-        _, problem = self._read(name)
-        self._hints[name].value = f'<span role="alert">{escape(problem)}</span>' if problem else _MEANINGS[name]
-
-    def _read(self, name: str) -> tuple[Any, str]:
-        try:
-            return read_field(name, self._controls[name].value), ""
-        except (TfProfError, TypeError, ValueError) as error:
-            return None, str(error)
-
-
-# ---- a capture that runs ----------------------------------------------------------------------------------------------
-
-State: TypeAlias = Literal["asked", "answered", "failed", "dropped"]
-
-MOST_ROWS = 100
-"""Of workers in the table, those that failed first."""
-_WORDS: dict[State, str] = {"asked": "waiting", "answered": "answered", "failed": "failed", "dropped": "not waited for"}
-_ORDER: tuple[State, ...] = ("failed", "asked", "dropped", "answered")
-
-
-@dataclass(frozen=True)
-class WorkerRow:
-    address: str
-    state: State = "asked"
-    n_bytes: int = 0
-    reason: str = ""
-    """Why it sent no trace; "" unless it failed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Moment:
-    attempt: int
-    n_attempts: int
-    delay_s: float
-    """Time from asking all to their begin."""
-    duration_s: float
-    elapsed_s: float
-    """Since all were asked."""
-
-    @property
-    def ratio(self) -> float:
-        """The part of the attempt that is over, from 0 to 1; what workers take to send their traces is not in it."""
-        return min(1.0, self.elapsed_s / (self.delay_s + self.duration_s))
-
-    @property
-    def words(self) -> str:
-        """What goes on now, with the time left."""
-        into_s = self.elapsed_s - self.delay_s
-        again = f"Attempt {self.attempt} of {self.n_attempts}: " if self.attempt > 1 else ""
-        if into_s < 0:
-            text = f"all begin in {-into_s:.1f} s"
-        elif into_s < self.duration_s:
-            text = f"{into_s:.1f} of {self.duration_s:g} s captured"
-        else:
-            text = f"{self.duration_s:g} s captured, the traces are on their way"
-        return again + text if again else text[0].upper() + text[1:]
-
-
-def counted(rows: Sequence[WorkerRow]) -> str:
+def counted(answers: Answers) -> str:
     """How many workers answered, and how many of them failed."""
-    n_failed = sum(row.state == "failed" for row in rows)
-    n_answered = sum(row.state == "answered" for row in rows)
+    n_failed = sum(bool(one and one.failure) for one in answers.values())
+    n_answered = sum(bool(one and not one.failure) for one in answers.values())
     failed = f", {n_failed:,} failed" if n_failed else ""
-    return f"{n_answered:,} of {len(rows):,} workers answered{failed}"
+    return f"{n_answered:,} of {len(answers):,} workers answered{failed}"
 
 
-def rows_html(rows: Sequence[WorkerRow]) -> str:
-    """The table of workers in the order given, but where it is cut: then those that failed come first."""
-    shown = list(rows)
-    if len(rows) > MOST_ROWS:
-        shown = sorted(rows, key=lambda row: _ORDER.index(row.state))[:MOST_ROWS]
-    body = "".join(_row_html(row) for row in shown)
-    cut = f"<p>{len(shown):,} of {len(rows):,} workers, those that failed first.</p>" if len(shown) < len(rows) else ""
-    head = '<tr><th scope="col">Worker</th><th scope="col">State</th><th scope="col">Trace</th><th scope="col">Reason</th></tr>'
-    return f'<div class="tfp-cap-rows"><table><thead>{head}</thead><tbody>{body}</tbody></table>{cut}</div>'
+def rows_html(answers: Answers) -> str:
+    """The table of workers, those that failed first."""
+    shown = sorted(answers.items(), key=lambda row: not (row[1] and row[1].failure))[:MOST_ROWS]
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("Worker", "State", "Trace", "Reason"))
+    cut = f"<p>{len(shown):,} of {len(answers):,} workers.</p>" if len(shown) < len(answers) else ""
+    body = "".join(_row_html(*row) for row in shown)
+    return f'<table style="width: 100%; text-align: left"><tr>{head}</tr>{body}</table>{cut}' if body else ""
 
 
-def _row_html(row: WorkerRow) -> str:
+def _row_html(address: str, answer: Answer | None) -> str:
+    state = "waiting" if answer is None else "failed" if answer.failure else "answered"
+    trace, reason = ("", "") if answer is None else (answer.xspace and size(len(answer.xspace)), answer.failure)
     return (
-        f'<tr class="{row.state}"><td><code>{escape(row.address)}</code></td><td>{_WORDS[row.state]}</td>'
-        f"<td>{size(row.n_bytes) if row.n_bytes else ''}</td><td>{escape(row.reason)}</td></tr>"
+        f'<tr class="{state}"><td><code>{escape(address)}</code></td><td>{state}</td>'
+        f"<td>{trace or ''}</td><td>{escape(reason)}</td></tr>"
     )
-
-
-Phase: TypeAlias = Literal["capturing", "reading", "done", "failed", "cancelled"]
-Capture: TypeAlias = Callable[[Mapping[str, Any], "CaptureRun"], Any]
-"""Captures with the arguments of `capture_remote` and returns the profile."""
-
-_logger = logging.getLogger(__name__)
-_TELL_EVERY_S = 0.25
-"""Front ends drop faster messages."""
-
-
-class CancelledError(Exception):
-    """The capture was ended before its time."""
-
-
-class CaptureRun(Watch):
-    """A capture in a thread of its own, so that the kernel runs cells meanwhile; it hears of its workers as a `Watch`."""
-
-    def __init__(
-        self, arguments: Mapping[str, Any], *, capture: Capture, tell: Callable[[], None], take: Callable[[Any], None]
-    ) -> None:
-        """`tell` is called after each change, `take` with the profile, both in the thread."""
-        self._arguments, self._capture, self._tell, self._take = arguments, capture, tell, take
-        self.rows = {address: WorkerRow(address) for address in arguments["addresses"]}
-        self._attempt, self._delay_s = 0, 0.0
-        self._asked_s = self._told_s = time.monotonic()
-        self.is_cancelled = threading.Event()
-        """Set to end it: workers with `tfprof.serve` stop at once, TensorFlow's own server when its time is over."""
-        self.phase: Phase = "capturing"
-        self.problem = ""
-        """Why there is no profile, or none to see; "" unless something failed."""
-        self.thread = threading.Thread(target=self._run, name="tfprof-capture", daemon=True)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has ended, in whatever way."""
-        return self.phase in ("done", "failed", "cancelled")
-
-    @property
-    def moment(self) -> Moment:
-        return Moment(
-            attempt=self._attempt,
-            n_attempts=self._arguments["num_tracing_attempts"],
-            delay_s=self._delay_s,
-            duration_s=self._arguments["duration_ms"] / 1e3,
-            elapsed_s=time.monotonic() - self._asked_s,
-        )
-
-    def asked(self, attempt: int, delay_ms: int) -> None:
-        """All workers have been asked: what they answered before counts no more."""
-        self._attempt, self._delay_s, self._asked_s = attempt, delay_ms / 1e3, time.monotonic()
-        self.rows = {address: WorkerRow(address) for address in self.rows}
-        self._changed()
-
-    def answered(self, answer: Any) -> None:
-        state: State = "failed" if answer.failure else "answered"
-        self.rows[answer.address] = WorkerRow(answer.address, state, len(answer.xspace), answer.failure)
-        self._changed()
-
-    def waiting(self) -> None:
-        """End the capture if it was cancelled, and show the time that is left."""
-        if self.is_cancelled.is_set():
-            raise CancelledError
-        if time.monotonic() - self._told_s > _TELL_EVERY_S:
-            self._changed()
-
-    def _changed(self) -> None:
-        self._told_s = time.monotonic()
-        self._tell()
-
-    def _run(self) -> None:
-        phase: Phase = "done"
-        try:
-            profile = self._capture(self._arguments, self)
-            self.phase = "reading"
-            self._changed()
-            self._take(profile)
-        except CancelledError:
-            phase = "cancelled"
-            rows = self.rows.items()
-            self.rows = {at: replace(row, state="dropped") if row.state == "asked" else row for at, row in rows}
-        except TfProfError as error:
-            phase, self.problem = "failed", str(error)
-        except Exception as error:  # else nobody would hear of it
-            _logger.exception("the capture of %s failed", ", ".join(self.rows))
-            phase, self.problem = "failed", f"{type(error).__name__}: {error}"
-        self.phase = phase
-        self._tell()
-
-
-# ---- the dialog -------------------------------------------------------------------------------------------------------
-
-_NO_CODE = "The line of code that captures the same comes here once no field has a problem."
-_INTRODUCTION = "Workers that train now, captured in the same seconds. Cells run meanwhile."
 
 
 class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
@@ -327,27 +129,38 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
     """
 
     def __init__(self, given: Mapping[str, Any], *, capture: Capture) -> None:
-        self._capture = capture
+        self._capture, self._given = capture, given
         self._profiles: tuple[Profile, ...] = ()
-        self._run: CaptureRun | None = None
+        self._thread: threading.Thread | None = None
+        self._is_running = self._is_closed = False
+        self._cancelled = threading.Event()
+        self._answers: Answers = {}
         self._replaced: list[Any] = []
-        self._is_closed = False
-        self._fields = CaptureFields(given, self._tell_code)
+        self._controls = {
+            name: control(value=_shown_value(given[name]), description=label, **options, **_LOOKS)
+            for name, (control, label, options) in FIELDS.items()
+        }
+        self._hints = {name: ipywidgets.HTML(f"<small>{meaning}</small>") for name, meaning in MEANINGS.items()}
+        for name, control in self._controls.items():
+            if hasattr(control, "continuous_update"):
+                control.continuous_update = False  # what is half written is not wrong yet
+            control.observe(lambda _, name=name: self._show_field(name), "value")
         self._capture_button = ipywidgets.Button(description="Capture", button_style="primary")
         self._cancel_button = ipywidgets.Button(description="Cancel", disabled=True)
-        self._said, self._problem, self._rows, self._code = (ipywidgets.HTML() for _ in range(4))
-        self._progress = ipywidgets.FloatProgress(max=1.0, layout={"visibility": "hidden", "width": "auto"})
+        self._said, self._problem, self._code = (ipywidgets.HTML() for _ in range(3))
+        self._rows = ipywidgets.HTML(layout=_SCROLLED)
         self._result = ipywidgets.VBox()
         super().__init__([self._form(), self._result])
         self._capture_button.on_click(lambda _: self._on_capture())
         self._cancel_button.on_click(lambda _: self.cancel())
-        self._tell_code()
+        self._show_code()
 
     def _form(self) -> Any:
-        head = ipywidgets.HTML(f'<style>{STYLE}</style><h3>Capture workers</h3><p class="soft">{_INTRODUCTION}</p>')
-        row = ipywidgets.HBox([self._capture_button, self._cancel_button, self._said]).add_class("tfp-cap-run")
-        parts = [head, *self._fields.boxes, self._code, row, self._progress, self._problem, self._rows]
-        return ipywidgets.VBox(parts).add_class(DIALOG_CLASS).add_class("tfp-cap-form")
+        head = ipywidgets.HTML(f"<h3>Capture workers</h3>{_INTRODUCTION}")
+        first, *others = (ipywidgets.VBox([self._controls[name], self._hints[name]]) for name in FIELDS)
+        row = ipywidgets.HBox([self._capture_button, self._cancel_button, self._said])
+        parts = [head, first, ipywidgets.GridBox(others, layout=_GRID), self._code, row, self._problem, self._rows]
+        return ipywidgets.VBox(parts).add_class("tfp-cap-form")
 
     # ---- what it gives ------------------------------------------------------------------------------------------------
 
@@ -365,14 +178,14 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
     def code(self) -> str:
         """The call of `capture_remote` that captures the same; empty while a field has a problem."""
         try:
-            return code_line(self._fields.arguments())
+            return code_line(self._arguments())
         except ValueError:
             return ""
 
     @property
     def is_capturing(self) -> bool:
         """Whether a capture runs."""
-        return self._run is not None and not self._run.is_over
+        return self._is_running
 
     # ---- what it does -------------------------------------------------------------------------------------------------
 
@@ -385,22 +198,24 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
         """
         if self._is_closed:
             raise CaptureError("This dialog was closed; make another with tfprof.capture_dialog().")
-        if self.is_capturing:
+        if self._is_running:
             raise CaptureError("A capture is running: wait until it has ended, or cancel it.")
-        self._fields.show_problems()
-        arguments = self._fields.arguments()
+        for name in FIELDS:
+            self._show_field(name)
+        arguments = self._arguments()
         close_unseen(self._replaced)
-        self._replaced = []
-        self._capture_button.disabled, self._cancel_button.disabled = True, False
-        self._run = CaptureRun(arguments, capture=self._capture, tell=self._tell, take=self._take)
-        self._tell()
-        self._run.thread.start()
+        self._replaced, self._is_running, self._cancelled = [], True, threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, args=(arguments, self._cancelled), name="tfprof-capture", daemon=True
+        )
+        self._show(dict.fromkeys(arguments["addresses"]), "")
+        self._thread.start()
 
     def cancel(self) -> None:
         """End the capture that runs, if one does; nothing of it is kept."""
-        if self._run is not None:
-            self._cancel_button.disabled = True
-            self._run.is_cancelled.set()
+        self._cancel_button.disabled = True
+        # Workers with `tfprof.serve` stop at once, TensorFlow's own server when its time is over.
+        self._cancelled.set()
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until the capture that runs has ended.
@@ -411,10 +226,10 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
         Returns:
             False where it still runs after that time.
         """
-        if self._run is None:
+        if self._thread is None:
             return True
-        self._run.thread.join(timeout_s)
-        return not self._run.thread.is_alive()
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
 
     def close(self) -> None:
         """Close the widget and end the capture that runs; its profiles stay."""
@@ -437,37 +252,76 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
         except TfProfError as error:
             self._say(str(error))
 
-    # ---- what it says -------------------------------------------------------------------------------------------------
+    # ---- fields -------------------------------------------------------------------------------------------------------
+
+    def _arguments(self) -> dict[str, Any]:
+        found = {name: self._read(name) for name in FIELDS}
+        problems = [problem for _, problem in found.values() if problem]
+        if problems:
+            raise ValueError(" ".join(problems))
+        return {**self._given, **{name: value for name, (value, _) in found.items()}}
+
+    def _read(self, name: str) -> tuple[Any, str]:
+        try:
+            return read_field(name, self._controls[name].value), ""
+        except (TfProfError, TypeError, ValueError) as error:
+            return None, str(error)
+
+    def _show_field(self, name: str) -> None:
+        """Say below a field what it means, or what is wrong with it."""
+        problem = self._read(name)[1]
+        told = f'<span role="alert">{escape(problem)}</span>' if problem else f"<small>{MEANINGS[name]}</small>"
+        self._hints[name].value = told
+        self._show_code()
+
+    def _show_code(self) -> None:
+        code = escape(self.code)
+        self._code.value = (
+            f'<code class="tfp-cap-code" style="white-space: pre-wrap">{code}</code>' if code else _NO_CODE
+        )
+
+    # ---- a capture, in its thread -------------------------------------------------------------------------------------
+
+    def _run(self, arguments: Mapping[str, Any], cancelled: threading.Event) -> None:
+        begin_s, seconds = time.monotonic(), arguments["duration_ms"] / 1e3
+        problem = ""
+
+        def hear(answers: Answers) -> None:
+            if cancelled.is_set():
+                raise CancelledError
+            self._show(answers, f" after {time.monotonic() - begin_s:.0f} s")
+
+        try:
+            profile = self._capture(arguments, hear)
+            self._show(self._answers, "; the traces are read")
+            self._take(profile)
+            words = f"{counted(self._answers)}; {seconds:g} s captured."
+        except CancelledError:
+            self._answers, words = {}, "Cancelled; nothing of it is kept."
+        except Exception as error:  # else nobody would hear of it
+            words = f"{counted(self._answers)}."
+            problem = str(error)
+            if not isinstance(error, TfProfError):
+                _logger.exception("the capture of %s failed", ", ".join(arguments["addresses"]))
+                problem = f"{type(error).__name__}: {error}"
+        self._is_running = False
+        self._show(self._answers, "", problem)
+        if not self._is_closed:
+            self._say(words)
+
+    def _show(self, answers: Answers, after: str, problem: str = "") -> None:
+        """Show how the capture goes on."""
+        self._answers = dict(answers)
+        if self._is_closed:
+            return
+        self._say(f"{counted(answers)}{after}.")
+        self._rows.value = rows_html(answers)
+        self._problem.value = f'<p role="alert">{escape(problem)}</p>' if problem else ""
+        self._capture_button.disabled = self._is_running
+        self._cancel_button.disabled = not self._is_running or self._cancelled.is_set()
 
     def _say(self, text: str) -> None:
         self._said.value = f'<span role="status">{escape(text)}</span>'
-
-    def _tell_code(self) -> None:
-        code = escape(self.code)
-        self._code.value = (
-            f'<code class="tfp-cap-code">{code}</code>' if code else f'<span class="soft">{_NO_CODE}</span>'
-        )
-
-    def _tell(self) -> None:
-        """Show how the capture goes on. Called in its thread but for the first time."""
-        run = self._run
-        if run is None or self._is_closed:
-            return
-        rows, moment = tuple(run.rows.values()), run.moment
-        words = {
-            "capturing": f"{counted(rows)}. {moment.words}.",
-            "reading": f"{counted(rows)}. The traces are read.",
-            "done": f"{counted(rows)}; {moment.duration_s:g} s captured.",
-            "failed": f"{counted(rows)}.",
-            "cancelled": "Cancelled; nothing of it is kept.",
-        }
-        self._say(words[run.phase])
-        self._progress.value = 0.0 if run.is_over else moment.ratio
-        self._progress.layout.visibility = "hidden" if run.is_over else "visible"
-        self._problem.value = f'<p class="tfp-cap-notice" role="alert">{escape(run.problem)}</p>' if run.problem else ""
-        self._rows.value = rows_html(rows)
-        self._capture_button.disabled = not run.is_over
-        self._cancel_button.disabled = run.phase != "capturing"
 
     def _take(self, profile: Any) -> None:
         """Show a profile in place of the last one, whose dashboard is closed when the next capture begins."""
@@ -482,21 +336,11 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
         self._replaced += self._shown_data()
         number = len(self._profiles)
         at = time.strftime("%H:%M:%S")
-        name = escape(self._name())
-        text = f"Capture {number}, {at}: <code>{name}.profile</code>, also <code>{name}.profiles[{number - 1}]</code>"
-        about = ipywidgets.HTML(f"<p>{text}</p>").add_class(DIALOG_CLASS).add_class("tfp-cap-about")
-        self._result.children = (about, dashboard)
+        about = f"Capture {number}, {at}: the dialog's <code>.profile</code>, also <code>.profiles[{number - 1}]</code>"
+        self._result.children = (ipywidgets.HTML(about), dashboard)
 
     def _shown_data(self) -> list[Any]:
         return [view.data for view in self._result.children if hasattr(view, "data")]
-
-    def _name(self) -> str:
-        """The dialog's variable in the notebook."""
-        found = kernel_shell()
-        names = dict(found.user_ns) if found is not None else {}
-        own = next((name for name, value in names.items() if value is self and not name.startswith("_")), "")
-        shown = next((f"Out[{n}]" for n, value in dict(names.get("Out", {})).items() if value is self), "dialog")
-        return own or shown
 
     # ---- as a widget --------------------------------------------------------------------------------------------------
 
@@ -514,6 +358,13 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         note_shown(self)
         return {"text/plain": repr(self), "application/vnd.jupyter.widget-view+json": self.get_view_spec()}
+
+
+def _shown_value(value: Any) -> Any:
+    """An argument as a control holds it."""
+    if isinstance(value, tuple):
+        return "\n".join(value)
+    return value if isinstance(value, int) else "" if value is None else str(value)
 
 
 def capture_dialog(
@@ -571,80 +422,6 @@ def capture_dialog(
     return CaptureDialog(given, capture=_captured)
 
 
-def _captured(arguments: Mapping[str, Any], run: CaptureRun) -> Profile:
+def _captured(arguments: Mapping[str, Any], tell: Tell) -> Profile:
     options = RemoteOptions(**{name: arguments[name] for name in _DEFAULTS if name != "logdir"})
-    return captured(arguments["addresses"], options, logdir=arguments["logdir"], watch=run)
-
-
-# ---- how it looks -----------------------------------------------------------------------------------------------------
-
-DIALOG_CLASS = "tfp-cap"
-"""Of the form and the texts above a dashboard, which has a style of its own."""
-
-_DARK = 'body[data-jp-theme-light="false"]', "body.vscode-dark", 'html[theme="dark"] body'
-_DARK_DIALOG = ", ".join(f"{page} .{DIALOG_CLASS}" for page in _DARK)
-
-STYLE = f"""
-.tfp-cap {{
-  --bg: var(--jp-layout-color1, #ffffff);
-  --ink: var(--jp-ui-font-color1, rgba(0, 0, 0, 0.87));
-  --ink-2: var(--jp-ui-font-color2, rgba(0, 0, 0, 0.6));
-  --rule: var(--jp-border-color2, #e0e0e0);
-  --act: var(--jp-brand-color1, #1976d2);
-  --warn: #8a5300;
-  --warn-wash: #fff4df;
-}}
-{_DARK_DIALOG} {{
-  --bg: var(--jp-layout-color1, #212121);
-  --ink: var(--jp-ui-font-color1, rgba(255, 255, 255, 0.92));
-  --ink-2: var(--jp-ui-font-color2, rgba(255, 255, 255, 0.66));
-  --rule: var(--jp-border-color2, #3d3d3d);
-  --act: var(--jp-brand-color1, #4aa8f7);
-  --warn: #ffca70;
-  --warn-wash: #3a2f1a;
-}}
-"""
-STYLE += """
-.tfp-cap { color: var(--ink); background: var(--bg); overflow: hidden; }
-.tfp-cap.widget-html, .tfp-cap .widget-html, .tfp-cap .widget-html-content { margin: 0; height: auto; overflow: visible; }
-.tfp-cap .widget-html-content { font-size: 12px; line-height: 16px; color: var(--ink); }
-.tfp-cap.tfp-cap-form { padding: 8px 10px; border: 1px solid var(--rule); overflow: hidden; }
-.tfp-cap h3 { margin: 0; font-size: 15px; font-weight: 600; line-height: 20px; }
-.tfp-cap p { margin: 2px 0; }
-.tfp-cap .soft, .tfp-cap .tfp-cap-hint { color: var(--ink-2); }
-/* Label over control over hint, whatever the control. */
-.tfp-cap .widget-inline-hbox { flex-direction: column; align-items: stretch; height: auto; margin: 0; width: auto; }
-.tfp-cap .widget-inline-hbox .widget-label {
-  width: auto; text-align: left; line-height: 18px; height: 18px; margin: 0; font-size: 12px; font-weight: 600; color: var(--ink);
-}
-.tfp-cap .widget-inline-hbox > :is(input, textarea, select) { width: 100%; font-size: 12px; }
-.tfp-cap .widget-inline-hbox > :is(input, select) { height: 24px; line-height: 22px; flex: none; }
-.tfp-cap textarea { font-family: var(--jp-code-font-family, monospace); line-height: 17px; }
-.tfp-cap .tfp-cap-fields { column-gap: 16px; row-gap: 4px; }
-/* Two lines are kept: a sentence that comes when a field is left must not move the button that is pressed. */
-.tfp-cap .tfp-cap-hint .widget-html-content {
-  font-size: 11px; line-height: 15px; min-height: 30px; padding-top: 1px; color: var(--ink-2);
-}
-.tfp-cap .tfp-cap-hint [role="alert"] { color: var(--warn); font-weight: 600; }
-.tfp-cap .tfp-cap-run { align-items: center; column-gap: 8px; overflow: hidden; margin: 4px 0; }
-.tfp-cap.tfp-cap-about .widget-html-content { padding: 6px 10px 2px; }
-.tfp-cap .jupyter-button { height: 26px; line-height: 24px; margin: 0; font-size: 12px; }
-.tfp-cap .widget-hprogress { margin: 0; width: 100%; }
-.tfp-cap .widget-hprogress > .progress { height: 4px; flex: none; width: 100%; margin: 0; }
-.tfp-cap code { font: 11px/16px var(--jp-code-font-family, monospace); background: none; color: var(--ink); padding: 0; }
-.tfp-cap .tfp-cap-code { user-select: all; overflow-wrap: anywhere; white-space: pre-wrap; }
-.tfp-cap .tfp-cap-notice {
-  background: var(--warn-wash); border-left: 3px solid var(--warn); padding: 4px 8px; margin: 4px 0; overflow-wrap: anywhere;
-}
-.tfp-cap .tfp-cap-rows { max-height: 232px; overflow: auto; margin-top: 4px; }
-.tfp-cap .tfp-cap-rows table { width: 100%; border-collapse: collapse; font-size: 12px; margin: 0; table-layout: auto; }
-.tfp-cap .tfp-cap-rows :is(th, td) {
-  text-align: left; padding: 0 12px 0 0; line-height: 20px; border-bottom: 1px solid var(--rule);
-  background: none; vertical-align: top; color: var(--ink); white-space: nowrap; max-width: none;
-}
-.tfp-cap .tfp-cap-rows :is(th, td):nth-child(3) { text-align: right; font-variant-numeric: tabular-nums; }
-.tfp-cap .tfp-cap-rows :is(th, td):last-child { width: 100%; white-space: normal; overflow-wrap: anywhere; padding-right: 0; }
-.tfp-cap .tfp-cap-rows th { color: var(--ink-2); font-weight: 400; }
-.tfp-cap .tfp-cap-rows tr.failed td { color: var(--warn); }
-.tfp-cap .tfp-cap-rows tr.asked td:nth-child(2) { color: var(--ink-2); }
-"""
+    return captured(arguments["addresses"], options, logdir=arguments["logdir"], tell=tell)

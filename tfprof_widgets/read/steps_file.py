@@ -16,7 +16,6 @@ import pandas as pd
 
 from ..errors import TraceError, without_controls
 from ..trace.capture_facts import (
-    OTHER,
     SAMPLE_COLUMNS,
     STEP,
     Event,
@@ -142,8 +141,8 @@ def _steps(folder: Path, notices: list[str]) -> Steps:
 
 
 def _check(rows: Steps, at: int, file: Path) -> None:
-    """Refuse what no watch writes: times that are none, kinds that do not exist."""
-    is_broken = (rows["kind"] > OTHER) | (rows["start_ns"] > _MAX_NS) | ~(rows["duration_us"] >= 0)
+    """Refuse what no watch writes: times that are none."""
+    is_broken = (rows["start_ns"] > _MAX_NS) | ~(rows["duration_us"] >= 0)
     is_broken |= ~np.isfinite(rows["duration_us"])
     for name in ("wait_us", "outside_us"):
         is_broken |= (rows[name] < 0) | np.isinf(rows[name])
@@ -257,6 +256,11 @@ class WatchWriter:
     def add_steps(self, rows: Steps) -> None:
         """Append rows of `STEP`; those beyond `MAX_STEP_BYTES` are left out."""
         self._append(STEPS, np.ascontiguousarray(rows, STEP).tobytes(), STEP.itemsize)
+
+    def steps(self) -> Steps:
+        """What was appended until now."""
+        rows: Steps = _records(self.folder / STEPS, STEP, MAX_STEP_BYTES, [])
+        return rows
 
     def add_sample(self, row: Sequence[float]) -> None:
         content = np.asarray(row, "<f8").tobytes()

@@ -190,7 +190,7 @@ STEP = np.dtype(
 """One row a step, 32 bytes."""
 
 TRAIN, VALIDATION, PREDICT, OTHER = range(4)
-"""Values of `kind`; `OTHER` is a loop of the user's own, which is as good as training."""
+"""Values of `kind`; from `OTHER` on loops of the user's own, a value a name, which are as good as training."""
 
 PROFILED = 1
 """A flag: a profile window was open."""
@@ -235,7 +235,7 @@ class WatchLog:
 
 def trained(steps: Steps) -> npt.NDArray[np.bool_]:
     """Which of the rows are steps of training, not of validation or prediction."""
-    found: npt.NDArray[np.bool_] = (steps["kind"] == TRAIN) | (steps["kind"] == OTHER)
+    found: npt.NDArray[np.bool_] = (steps["kind"] == TRAIN) | (steps["kind"] >= OTHER)
     return found
 
 

@@ -335,27 +335,20 @@ def cupti_check(facts: GpuFacts) -> Check:
         return ok(name, "not needed: this TensorFlow is built without CUDA")
     package = facts.build.cupti_requirement
     install = f'pip install "{package}"' if package else _install_cuda(facts)
+    restart = "  # then restart the kernel"
     if cupti.is_other_version:
-        found = f"{cupti.loaded or cupti.loadable} loads, but TensorFlow was built for {cupti.wanted}; kernels may be missing"
-        return unknown(name, found, f"{install}  # then restart the kernel")
-    if cupti.loaded or cupti.loadable:
-        return ok(name, f"{cupti.loaded}, loaded" if cupti.loaded else f"{cupti.loadable} loads")
+        found = f"{cupti.found} loads, but TensorFlow was built for {cupti.wanted}; kernels may be missing"
+        return unknown(name, found, install + restart)
+    if cupti.found:
+        return ok(name, f"{cupti.found} loads")
+    if cupti.found is None:
+        why = "it could not be tried: no process can be started here"
+        return unknown(name, why, f"import ctypes; ctypes.CDLL({cupti.wanted!r})")
     lost = "captures will have no GPU kernels"
-    if cupti.failures:
-        path, error = cupti.failures[0]
+    if cupti.failure:
         again = install.replace("pip install ", "pip install --force-reinstall --no-deps ", 1) if package else install
-        return warning(name, f"{path} does not load, so {lost}: {error}", f"{again}  # then restart the kernel")
-    if cupti.elsewhere:
-        folder = cupti.elsewhere[0]
-        found = f"{cupti.wanted} is in {folder}, where nobody looks, so {lost}"
-        return warning(name, found, f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH  # then start Jupyter again")
-    if not cupti.is_tried:
-        return unknown(
-            name,
-            "it could not be tried: no process can be started here",
-            f"import ctypes; ctypes.CDLL({cupti.wanted!r})",
-        )
-    return warning(name, f"{cupti.wanted} is not found, so {lost}", f"{install}  # then restart the kernel")
+        return warning(name, f"{lost}: {cupti.failure}", again + restart)
+    return warning(name, f"{cupti.wanted} is not found, so {lost}", install + restart)
 
 
 def privileges_check(facts: GpuFacts) -> Check:
@@ -418,32 +411,20 @@ def _install_cuda(facts: GpuFacts) -> str:
     return f'pip install "tensorflow[and-cuda]{version}"'
 
 
-_BINARY, _MAYBE_TEXT = "binary messages", "text where binary messages are lost"
-_IN_PAGE, _BY_KERNEL = "views linked in the page", "views of two cells linked through the kernel"
-_SAVED = "widgets saved with Settings > Save Widget State Automatically"
-_PAGE_KEEPS = 'widgets not saved: prof.to_html("run.html") keeps them'
-_AS_PAGE = "the dashboard goes into the output as a page"
-_KNOWN = {
-    **dict.fromkeys(("Colab", "VS Code"), f"{_MAYBE_TEXT}; {_BY_KERNEL}; {_PAGE_KEEPS}"),
-    "Voila": f"{_BINARY}; {_IN_PAGE}; nothing is saved",
-    "marimo": f"{_BINARY}; {_IN_PAGE}; {_PAGE_KEEPS}",
-    **dict.fromkeys(("JupyterLab", "Notebook 7", "JupyterLab or Notebook 7"), f"{_BINARY}; {_IN_PAGE}; {_SAVED}"),
-}
-"""Front ends -> whether binary messages arrive, how views of two cells follow each other, what a saved notebook shows."""
 _SERVERS = ("JupyterLab", "Notebook 7", "JupyterLab or Notebook 7")
-"""The others bring themselves what draws widgets."""
-_WITHOUT_WIDGETS = {
-    **dict.fromkeys(
-        ("plain Python", "IPython in a terminal"),
-        'profiles are shown as text; prof.to_html("run.html") writes the dashboard',
-    ),
+_OWN_WIDGETS = ("Colab", "VS Code", "Voila", "marimo")
+"""They bring themselves what draws widgets."""
+_SAVED = "saved notebooks have the widgets with Settings > Save Widget State Automatically"
+_PAGE_KEEPS = 'saved notebooks have no widgets, prof.to_html("run.html") keeps them'
+_AS_PAGE = "the dashboard goes into the output as a page"
+_AS_TEXT = 'profiles are shown as text; prof.to_html("run.html") writes the dashboard'
+_WORDS = {
+    **dict.fromkeys(_SERVERS, _SAVED),
+    **dict.fromkeys(_OWN_WIDGETS, _PAGE_KEEPS),
+    **dict.fromkeys(("plain Python", "IPython in a terminal"), _AS_TEXT),
     **dict.fromkeys(("nbconvert", "jupyter execute", "papermill"), f"no page is open: {_AS_PAGE}"),
 }
-_UNSURE = {
-    "JupyterLite": "untested; TensorFlow does not run there",
-    **dict.fromkeys(("a Jupyter console", "a Qt console", "Spyder"), "it has no widgets, profiles are shown as text"),
-    **dict.fromkeys(("Kaggle", "Databricks"), f"untested; {_AS_PAGE} too"),
-}
+"""Front ends that were tried -> what they show and keep."""
 _PROGRAMS = {
     "jupyter-lab": "JupyterLab",
     "jupyter-labhub": "JupyterLab",
@@ -455,9 +436,6 @@ _PROGRAMS = {
     "jupyter-nbconvert": "nbconvert",
     "jupyter-execute": "jupyter execute",
     "papermill": "papermill",
-    "jupyter-console": "a Jupyter console",
-    "jupyter-qtconsole": "a Qt console",
-    "spyder": "Spyder",
 }
 """What starts a kernel -> what shows its output."""
 
@@ -468,10 +446,10 @@ def front_end_checks(facts: FrontEndFacts) -> Iterator[Check]:
 
 def front_end_check(facts: FrontEndFacts) -> Check:
     name = front_end_name(facts)
-    if words := (_KNOWN | _WITHOUT_WIDGETS).get(name):
+    if words := _WORDS.get(name):
         return ok("front_end", f"{name}: {words}")
     remedy = 'prof.to_html("run.html")  # shows everything where widgets do not work'
-    return unknown("front_end", f"{name}: {_UNSURE.get(name, f'{_AS_PAGE} too')}", remedy)
+    return unknown("front_end", f"{name}: untested", remedy)
 
 
 def front_end_name(facts: FrontEndFacts) -> str:
@@ -501,7 +479,7 @@ def page_check(facts: FrontEndFacts) -> Check:
         return ok(name, "not needed: there is no page")
     page = front_end_name(facts)
     if page not in _SERVERS:
-        return ok(name, "not needed: the front end brings its own" if page in _KNOWN else "not looked for")
+        return ok(name, "not needed: the front end brings its own" if page in _OWN_WIDGETS else "not looked for")
     if facts.missing is None:
         return unknown(
             name, "where the server keeps its extensions is not known", "jupyter labextension list  # on the server"

@@ -157,42 +157,29 @@ print(json.dumps((path, failures)))
 class CuptiFacts:
     wanted: str = _PLAIN
     """The file that TensorFlow asks for first, such as `libcupti.so.12`."""
-    loaded: str = ""
-    """Its path in this process, once a capture has loaded it."""
-    loadable: str = ""
-    """The file that loads where TensorFlow looks."""
-    failures: tuple[tuple[str, str], ...] = ()
-    """Files that do not load, each with the loader's words."""
-    elsewhere: tuple[str, ...] = ()
-    """Folders that have it and that nobody searches."""
-    is_tried: bool = True
-    """False where no process could be started to try it."""
+    found: str | None = ""
+    """The file that this process has loaded, or that loads where TensorFlow looks; None where no process could try it."""
+    failure: str = ""
+    """A file that does not load, and the loader's words."""
 
     @property
     def is_other_version(self) -> bool:
         """Whether TensorFlow gets another version than it was built for: the wanted one is missing, a plain one is there."""
-        wanted, found = _major(self.wanted), _major(self.loaded or self.loadable)
+        wanted, found = _major(self.wanted), _major(self.found or "")
         return bool(wanted and found) and wanted != found
 
 
-def cupti_facts(build: BuildFacts, environ: Mapping[str, str] | None = None) -> CuptiFacts:
+def cupti_facts(build: BuildFacts) -> CuptiFacts:
     """Look for CUPTI in another process: loading it here would change what TensorFlow finds, and may crash."""
-    environ = os.environ if environ is None else environ
     major = build.cuda_version.partition(".")[0]
     names = [f"{_PLAIN}.{major}", _PLAIN] if major else [_PLAIN]
-    loaded = _loaded()
-    if loaded:
-        return CuptiFacts(names[0], loaded=loaded)
-    candidates = [
-        candidate
-        for name in names
-        for candidate in (name, *(str(f / name) for f in _wheel_folders(build) if (f / name).is_file()))
-    ]
-    elsewhere = tuple(folder for folder in _other_folders(environ) for name in names if Path(folder, name).is_file())
-    loadable, failures, is_tried = _try(candidates)
+    if loaded := _loaded():
+        return CuptiFacts(names[0], loaded)
+    wheels = [folder / name for name in names for folder in _wheel_folders(build)]
+    found, failures = _try([*names, *(str(file) for file in wheels if file.is_file())])
     # Of a bare name that failed nothing is to be learned, except that a file was found and is broken.
-    broken = tuple((name, error) for name, error in failures if not _is_absent(name, error))
-    return CuptiFacts(names[0], "", loadable, broken, tuple(dict.fromkeys(elsewhere)), is_tried)
+    broken = (f"{name} does not load: {error}" for name, error in failures if not _is_absent(name, error))
+    return CuptiFacts(names[0], found, next(broken, ""))
 
 
 def _major(path: str) -> str:
@@ -217,24 +204,14 @@ def _wheel_folders(build: BuildFacts) -> list[Path]:
     return [nvidia / "cuda_cupti" / "lib", *sorted(nvidia.glob("cu[0-9]*/lib"))]
 
 
-def _other_folders(environ: Mapping[str, str]) -> list[str]:
-    homes = [
-        environ.get("CUDA_HOME", ""),
-        environ.get("CUDA_PATH", ""),
-        *sorted(map(str, Path("/usr/local").glob("cuda*"))),
-    ]
-    folders = [f"{home}/extras/CUPTI/lib64" for home in homes if home]
-    return folders + ([f"{environ['CONDA_PREFIX']}/lib"] if environ.get("CONDA_PREFIX") else [])
-
-
 def loader_environment(environ: Mapping[str, str], at_start: Mapping[str, str]) -> dict[str, str]:
     """The environment in which a process finds libraries as this one, whose loader read LD_LIBRARY_PATH at its start, does."""
     changed = {name: text for name, text in environ.items() if name != "LD_LIBRARY_PATH"}
     return changed | {name: at_start[name] for name in ("LD_LIBRARY_PATH",) if name in at_start}
 
 
-def _try(names: list[str]) -> tuple[str, list[tuple[str, str]], bool]:
-    """The file that loads, those that do not with why, and whether a process could be started to try."""
+def _try(names: list[str]) -> tuple[str | None, list[tuple[str, str]]]:
+    """The file that loads, None where no process could be started to try, and those that do not with why."""
     import psutil
 
     command = [sys.executable, "-I", "-S", "-c", _TRY, *names]
@@ -248,13 +225,13 @@ def _try(names: list[str]) -> tuple[str, list[tuple[str, str]], bool]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return "", [(names[0], f"loading it took more than {TRY_SECONDS:g} s")], True
+        return "", [(names[0], f"it took more than {TRY_SECONDS:g} s")]
     except (OSError, psutil.Error):
-        return "", [], False
+        return None, []
     if done.returncode:
-        return "", [(names[0], f"the process that loaded it ended with status {done.returncode}")], True
+        return "", [(names[0], f"the process ended with status {done.returncode}")]
     path, failures = json.loads(done.stdout)
-    return path, [(name, error) for name, error in failures], True
+    return path, [(name, error) for name, error in failures]
 
 
 _DISTRIBUTIONS: dict[str, tuple[str, ...]] = {

@@ -44,13 +44,12 @@ def put(folder: Path, content: bytes) -> str:
     ],
 )
 def test_a_version_that_is_not_the_one_wanted_is_told(path: str, is_other: bool) -> None:
-    assert CuptiFacts("libcupti.so.12", loadable=path).is_other_version is is_other
-    assert CuptiFacts("libcupti.so.12", loaded=path).is_other_version is is_other
-    assert not CuptiFacts("libcupti.so", loadable=path).is_other_version
+    assert CuptiFacts("libcupti.so.12", path).is_other_version is is_other
+    assert not CuptiFacts("libcupti.so", path).is_other_version
 
 
 def test_nothing_is_found_where_there_is_nothing(build: BuildFacts) -> None:
-    assert cupti_facts(build, {}) == CuptiFacts(f"{PLAIN}.12")
+    assert cupti_facts(build) == CuptiFacts(f"{PLAIN}.12")
 
 
 def test_a_wheel_that_loads_is_found(build: BuildFacts, tmp_path: Path) -> None:
@@ -58,47 +57,33 @@ def test_a_wheel_that_loads_is_found(build: BuildFacts, tmp_path: Path) -> None:
 
     # Any shared library will do: what is asked is whether the file loads.
     path = put(tmp_path / "nvidia" / "cuda_cupti" / "lib", Path(_ctypes.__file__).read_bytes())
-    assert cupti_facts(build, {}).loadable == path
+    assert cupti_facts(build).found == path
 
 
-def test_a_wheel_of_another_layout_is_found(build: BuildFacts, tmp_path: Path) -> None:
-    path = put(tmp_path / "nvidia" / "cu12" / "lib", b"")
-    assert [name for name, _ in cupti_facts(build, {}).failures] == [path]
-
-
-def test_a_file_that_does_not_load_tells_why(build: BuildFacts, tmp_path: Path) -> None:
-    path = put(tmp_path / "nvidia" / "cuda_cupti" / "lib", b"not a library")
-    ((name, error),) = cupti_facts(build, {}).failures
-    assert name == path
-    assert "libcupti" in error
-
-
-def test_a_toolkit_that_is_not_on_the_path_is_named(build: BuildFacts, tmp_path: Path) -> None:
-    folder = tmp_path / "cuda" / "extras" / "CUPTI" / "lib64"
-    put(folder, b"")
-    found = cupti_facts(build, {"CUDA_HOME": str(tmp_path / "cuda")})
-    assert (found.loadable, found.failures, found.elsewhere[0]) == ("", (), str(folder))
+@pytest.mark.parametrize("layout", ["cuda_cupti/lib", "cu12/lib"])
+def test_a_file_that_does_not_load_tells_why(build: BuildFacts, tmp_path: Path, layout: str) -> None:
+    path = put(tmp_path / "nvidia" / layout, b"not a library")
+    assert cupti_facts(build).failure.startswith(f"{path} does not load: ")
 
 
 @pytest.mark.parametrize(
     ("code", "limit_s", "why"),
-    [("os.abort()", 60.0, "ended with status"), ("time.sleep(60)", 1.0, "took more than 1 s")],
+    [("os.abort()", 60.0, "ended with status"), ("time.sleep(60)", 1.0, "more than 1 s")],
 )
 def test_a_library_that_kills_its_process_or_hangs_is_a_failure(
     build: BuildFacts, monkeypatch: pytest.MonkeyPatch, code: str, limit_s: float, why: str
 ) -> None:
     monkeypatch.setattr(cupti, "TRY_SECONDS", limit_s)
     monkeypatch.setattr(cupti, "_TRY", f"import os, time; {code}")
-    ((name, error),) = cupti_facts(build, {}).failures
-    assert name == f"{PLAIN}.12"
-    assert why in error
+    failure = cupti_facts(build).failure
+    assert failure.startswith(f"{PLAIN}.12 does not load")
+    assert why in failure
 
 
 def test_without_processes_nothing_is_known(build: BuildFacts, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "")
-    assert not cupti_facts(build, {}).is_tried
-    monkeypatch.setattr(sys, "executable", "/no/such/python")
-    assert not cupti_facts(build, {}).is_tried
+    for executable in ("", "/no/such/python"):
+        monkeypatch.setattr(sys, "executable", executable)
+        assert cupti_facts(build).found is None
 
 
 def test_a_path_set_by_the_notebook_is_too_late_for_the_loader() -> None:

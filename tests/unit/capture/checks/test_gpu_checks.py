@@ -33,7 +33,7 @@ COLAB = GpuFacts(
     tensorflow_version="2.21.0",
     build=CUDA,
     has_cuda_wheels=True,
-    cupti=CuptiFacts("libcupti.so.12", loadable="libcupti.so.12"),
+    cupti=CuptiFacts("libcupti.so.12", "libcupti.so.12"),
     is_admin_only=False,
     is_admin=True,
     is_container=True,
@@ -119,7 +119,7 @@ def test_a_driver_that_only_nvml_knows_asks_for_nvml() -> None:
 @pytest.mark.parametrize(
     ("cupti", "status", "value", "remedy"),
     [
-        (CuptiFacts(loaded="/x/libcupti.so.12"), "ok", "/x/libcupti.so.12, loaded", ""),
+        (CuptiFacts(found="/x/libcupti.so.12"), "ok", "/x/libcupti.so.12 loads", ""),
         (
             CuptiFacts("libcupti.so.12"),
             "warning",
@@ -127,24 +127,18 @@ def test_a_driver_that_only_nvml_knows_asks_for_nvml() -> None:
             'pip install "nvidia-cuda-cupti-cu12<13.0,>=12.5.82"',
         ),
         (
-            CuptiFacts(failures=(("/x/libcupti.so.12", "file too short"),)),
+            CuptiFacts(failure="/x/libcupti.so.12 does not load: file too short"),
             "warning",
             "file too short",
             'pip install --force-reinstall --no-deps "nvidia-cuda-cupti-cu12<13.0,>=12.5.82"',
         ),
         (
-            CuptiFacts("libcupti.so.12", elsewhere=("/usr/local/cuda/extras/CUPTI/lib64",)),
-            "warning",
-            "is in /usr/local/cuda/extras/CUPTI/lib64",
-            "export LD_LIBRARY_PATH=/usr/local/cuda/extras/CUPTI/lib64:$LD_LIBRARY_PATH",
-        ),
-        (
-            CuptiFacts("libcupti.so.12", loadable="/usr/lib/libcupti.so.13"),
+            CuptiFacts("libcupti.so.12", "/usr/lib/libcupti.so.13"),
             "unknown",
             "built for libcupti.so.12",
             'pip install "nvidia-cuda-cupti-cu12<13.0,>=12.5.82"',
         ),
-        (CuptiFacts(is_tried=False), "unknown", "no process", "ctypes.CDLL('libcupti.so')"),
+        (CuptiFacts(found=None), "unknown", "no process", "ctypes.CDLL('libcupti.so')"),
     ],
 )
 def test_cupti_is_missing_broken_or_hidden(cupti: CuptiFacts, status: str, value: str, remedy: str) -> None:

@@ -240,7 +240,6 @@ def kernel(
         (kernel("VOILA_BASE_URL", parent=("/x/bin/python", "/x/bin/voila")), "ok", "Voila:"),
         (kernel(parent=("/x/bin/python", "/x/bin/jupyter-nbconvert", "--execute")), "ok", "nbconvert"),
         (kernel(parent=("/x/bin/python", "/x/bin/papermill")), "ok", "papermill"),
-        (kernel(parent=("/x/bin/python", "/x/bin/jupyter-console")), "unknown", "a Jupyter console"),
         (kernel("KAGGLE_KERNEL_RUN_TYPE", "JPY_SESSION_NAME"), "unknown", "Kaggle"),
         (kernel(), "unknown", "a kernel"),
     ],
@@ -249,12 +248,6 @@ def test_the_front_end_is_named(facts: FrontEndFacts, status: str, begin: str) -
     check = front_end_check(facts)
     assert (check.status, check.value.startswith(begin)) == (status, True), check
     assert (check.status == "ok") == (check.remedy == "")
-
-
-def test_what_a_front_end_has_is_told() -> None:
-    value = front_end_check(kernel(is_vscode_notebook=True)).value
-    assert "linked through the kernel" in value
-    assert "widgets not saved" in value
 
 
 def page(facts: FrontEndFacts) -> tuple[str, str]:

@@ -184,7 +184,6 @@ def test_a_capture_shows_its_profile_and_who_did_not_answer(
     made.append(dialog := capture_dialog([*addresses, dead], duration_ms=500, logdir=tmp_path))
     meanwhile = pressed(dialog)
     assert any("0 of 3 workers answered" in one for one in meanwhile)
-    assert any("All begin in" in one for one in meanwhile)
     assert "2 of 3 workers answered, 1 failed; 0.5 s captured." in said(dialog)
     (row,) = (row for row in said(dialog).split("<tr") if f"<td><code>{dead}</code>" in row)
     assert "it cannot be reached" in row
@@ -248,9 +247,8 @@ def test_a_worker_that_is_busy_is_asked_again(
     dialog.capture()
     made.append(other := capture_dialog(workers[0].address, duration_ms=100, num_tracing_attempts=2))
     while not other.wait(0) or "captured right now" not in said(other):  # until the first one has reached the worker
-        meanwhile = pressed(other)
+        pressed(other)
         assert dialog.is_capturing
-    assert any("Attempt 2 of 2" in one for one in meanwhile)
     assert "another request has this process captured right now" in said(other)
     part(dialog, "Cancel").click()
     assert dialog.wait(WAIT_S)
@@ -271,7 +269,6 @@ def test_another_capture_is_refused_while_one_runs_which_can_be_cancelled(
     part(dialog, "Cancel").click()
     assert dialog.wait(WAIT_S)
     assert "Cancelled; nothing of it is kept." in said(dialog)
-    assert "not waited for" in said(dialog)
     assert dialog.profiles == ()
     part(dialog, "Duration (ms)").value = 200
     part(dialog, "Attempts").value = 100  # our server needs a moment to hear that nobody waits

@@ -40,7 +40,7 @@ def test_steps_come_once_in_order_with_their_times() -> None:
 
 def test_what_a_step_is_of_is_told_by_its_marker_and_a_step_in_a_window_is_profiled() -> None:
     rows = fed(step(0), step(1, name="test"), step(2, name="my loop", phase="during")).take()
-    assert rows["kind"].tolist() == [TRAIN, VALIDATION, OTHER]
+    assert rows["kind"].tolist() == [TRAIN, VALIDATION, OTHER + 1]
     assert rows["flags"].tolist() == [0, 0, PROFILED]
 
 
