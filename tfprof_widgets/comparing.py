@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .export.document import Part, Row
     from .show.outputs import DiffPanel
     from .show.payload import Amount
-    from .show.widgets import Timeline, TraceData
+    from .show.widgets import Timeline
 
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class ProfileDiff:
         if panel.comm is None:  # closed, as a cell that showed it was run again
             from .show.widgets import open_again
 
-            open_again(panel.data)
+            open_again(panel)
         return panel
 
     def to_html(self, path: str | Path, *, embed: Amount = "steps") -> Path:
@@ -180,14 +180,14 @@ class ProfileDiff:
         Args:
             path: of the page; its folder is made where it is not there.
             embed: how much of both traces the page holds, besides some 0.8 MB of scripts. `"steps"`: totals as far as
-                they fit, every event of three typical steps of each and a sample of the others. A number: so many bytes
-                for both together. `"full"`: everything. The page says what it leaves out.
+                they fit, every event of three typical steps of each and a sample of the others. `"full"`: everything.
+                The page says what it leaves out.
 
         Returns:
             The path.
 
         Raises:
-            ValueError: `embed` is neither "steps" nor "full" nor a positive number.
+            ValueError: `embed` is neither "steps" nor "full".
             TfProfError: it cannot be written. What was at the path before is still there, and no part of a page.
         """
         return write_page(path, self._page, embed=embed)
@@ -195,12 +195,11 @@ class ProfileDiff:
     def _make_panel(self) -> DiffPanel:
         from .show.contents import diff_content
         from .show.outputs import DiffPanel
-        from .show.widgets import DiffData
 
         first, second = (one.data.payload.names.cut if one is not None else str for one in self._timelines())
         content = diff_content(self._runs, titles=(self.a, self.b), notices=self.notices, cut=(first, second))
         with self._panel.widgets():
-            return DiffPanel(data=DiffData(content), timelines=self._timelines())
+            return DiffPanel(content, *self._timelines())
 
     def _timelines(self) -> tuple[Timeline | None, Timeline | None]:
         """The timelines of both runs, opened again where they were closed."""
@@ -208,16 +207,11 @@ class ProfileDiff:
         return first, second
 
     def _page(self, amount: Amount) -> str:
-        """A page with so much of both traces; bytes are for both together."""
+        """A page with so much of both traces."""
         from .show.page import comparison_page
-        from .show.payload import embed
 
-        shown: list[TraceData] = []
-        for timeline in self._timelines():
-            if timeline is not None and timeline.data not in shown:
-                shown.append(timeline.data)
-        each = max(amount // max(len(shown), 1), 1) if isinstance(amount, int) else amount
-        embedded = {data: embed(data.payload, each) for data in shown}
+        shown = dict.fromkeys(one.data for one in self._timelines() if one is not None)
+        embedded = {data: data.payload.embedded(amount) for data in shown}
         return comparison_page(
             self.dashboard(), embedded, title=" compared with ".join(" ".join(one.split()) for one in (self.a, self.b))
         )

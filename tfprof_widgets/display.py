@@ -22,12 +22,8 @@ _FRAME_PX = 1000
 """Height of the page that stands for a widget."""
 
 
-class MakesPage(Protocol):
-    """Gives the text of a page that needs no kernel."""
-
-    def __call__(self, amount: Amount) -> str:
-        """Write a page with a limited amount of the traces."""
-        ...
+MakesPage = Callable[["Amount"], str]
+"""Gives the text of a page that needs no kernel, with so much of the traces."""
 
 
 class Shown(Protocol):
@@ -94,8 +90,8 @@ def write_page(path: str | Path, page: MakesPage, *, embed: Amount) -> Path:
     """Write a page whole or not at all; returns its path."""
     from .export.files import replacing
 
-    if embed not in ("steps", "full") and not (isinstance(embed, int) and embed > 0):
-        raise ValueError(f'embed={embed!r} is no size: give "steps", a number of bytes, or "full" for everything')
+    if embed not in ("steps", "full"):
+        raise ValueError(f'embed={embed!r} is no size: give "steps", or "full" for everything')
     target = Path(path).expanduser()
     text = page(embed)
     with replacing(target, packs=False) as file:

@@ -18,7 +18,7 @@ from .show import widgets
 from .show.library import limits_of, views_js
 from .show.link import LinkModel
 from .show.page import dashboard_page
-from .show.payload import Amount, Payload, embed
+from .show.payload import Amount, Payload
 from .show.widgets import Compact, Dashboard, OverviewPanel, Timeline, TraceData, View, open_again
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class ProfileViews:
 
     def page(self, dashboard: Dashboard, amount: Amount) -> str:
         """The text of a page that needs no kernel, with so much of the trace."""
-        return dashboard_page(dashboard, embed(self.data.payload, amount), title=self._run.title or "tfprof")
+        return dashboard_page(dashboard, self.data.payload.embedded(amount), title=self._run.title or "tfprof")
 
     @cached_property
     def _measured_advice(self) -> MeasuredAdvice:

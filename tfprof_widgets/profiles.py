@@ -553,8 +553,8 @@ class Profile:
         Args:
             path: of the page; its folder is made where it is not there.
             embed: how much of the trace the page holds, besides some 0.8 MB of scripts. `"steps"`: totals as far as
-                they fit, every event of three typical steps and a sample of the others. A number: as many events as fit
-                into so many bytes. `"full"`: everything. The page says what it leaves out.
+                they fit, every event of three typical steps and a sample of the others. `"full"`: everything. The page
+                says what it leaves out.
         """
         return write_page(path, self._page, embed=embed)
 

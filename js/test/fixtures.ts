@@ -118,7 +118,6 @@ function metaOf(run: TrainingRun, busy: Float64Array): TraceMeta {
   const lineNames = Array.from({ length: N_HOST_LINES }, (_, i) => hostLines[i] ?? `tf_private_threadpool/${i}`);
   if (run.options.hasDevice) lineNames.push("Stream #13 Compute", "TensorFlow Ops", "Stream #14 Memcpy");
   return {
-    version: 1,
     title: "fixture",
     duration_ps: last.stop_ps,
     n_events: events.length,

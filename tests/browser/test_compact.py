@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 import tfprof_widgets as tfprof
 from tests.browser.pages import opened_page, picture
-from tfprof_widgets.show import dashboard_page, embed
+from tfprof_widgets.show import dashboard_page
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, capture_of: Callable[[str]
     prof = tfprof.load(capture_of("h100_resnet_xla"))
     assert len(prof.advice) > 1
     path = tmp_path_factory.mktemp("compact") / "page.html"
-    embedded = embed(prof._views.data.payload, "steps")
+    embedded = prof._views.data.payload.of_steps
     path.write_text(dashboard_page(prof.dashboard(compact=True), embedded, title="compact"))
     return path
 

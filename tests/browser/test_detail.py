@@ -16,7 +16,7 @@ CELLS = (
     "import tfprof_widgets as tfprof\nprof = tfprof.load('large.xplane.pb')\ndata = prof.timeline().data",
     PROBE,
     # As for a trace of which a notebook keeps nothing but the first pack.
-    "data.parts, data.n_left_out = data.parts[: len(data.payload.first)], len(data.payload.keys)",
+    "data.parts = data.parts[: len(data.payload.first)]",
     """
 import pathlib, time
 from IPython.display import display

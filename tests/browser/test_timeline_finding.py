@@ -16,6 +16,7 @@ from tests.browser.harness import SIZE_PX, poll
 from tests.browser.pages import THEMES, eventually, opened_page
 from tests.builders import U, event, line, plane, session, space
 from tests.captures.committed import unpack
+from tfprof_widgets.show import payload
 
 N_STEPS, STEP_US = 6, 1000
 MATMUL, RELU, TRAIN, CALL = "model/dense/MatMul:MatMul", "model/dense/Relu:Relu", "train", "FunctionRun"
@@ -351,7 +352,9 @@ def capped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page with a part of its events."""
     folder = tmp_path_factory.mktemp("capped")
     (folder / "large.xplane.pb").write_bytes(large_space())
-    return tfprof.load(folder / "large.xplane.pb").to_html(folder / "page.html", embed=150_000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(payload, "STEPS_BYTES", 150_000)
+        return tfprof.load(folder / "large.xplane.pb").to_html(folder / "page.html")
 
 
 def test_a_capped_page_says_what_it_lacks_and_how_to_keep_all(tab: Page, capped: Path) -> None:

@@ -14,7 +14,7 @@ from tfprof_widgets.analysis import STEP_CATEGORIES, Analysis, aggregate_ops, se
 from tfprof_widgets.errors import TraceError
 from tfprof_widgets.export import summarize
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.show import Payload, embed
+from tfprof_widgets.show import Payload
 from tfprof_widgets.show import payload as payload_module
 from tfprof_widgets.trace import Trace, merge_traces
 
@@ -48,9 +48,11 @@ def answer_everything(results: Analysis) -> None:
             patch.setattr(payload_module, "MAX_BYTES", most)
             payload = Payload(results)
         got = receive(payload)
-        assert got.n_events == got.meta["n_events_sent"] == trace.n_events
-        embed(payload, "steps")
-        embed(payload, 3 * sum(map(len, payload.first.values())))
+        assert got.n_events == trace.n_events
+        payload.embedded("full")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(payload_module, "_WHOLE_BYTES", 0)
+            payload.embedded("steps")
     summarize(results).encode()
     known = set(results.ops["name"]) | set(trace.strings)
     for one in results.advice:

@@ -9,15 +9,14 @@ from ..lazy import first_use
 # fmt: off
 if TYPE_CHECKING:
     from .counters import (
-        Positions, Tiles, compute_positions, compute_tiles, counter_meta, counter_sample, counter_table, line_numbers,
-        longest_of_runs, rows_within, sample_events, sample_rows, window_pack,
+        Positions, Tiles, compute_positions, compute_tiles, line_numbers, longest_of_runs, sample_events, sample_rows,
     )
-    from .payload import Amount, Embedded, MAX_BYTES, Payload, embed
+    from .payload import Amount, Embedded, MAX_BYTES, Payload
     from .library import KeptOnce, Library, built, limits_of, referred, shared_by, view_of
     from .link import Bookmark, LinkModel, bookmarks_from_json, bookmarks_to_json
     from .lists import (
         advice_list, hlo_graph_list, hlo_list, layer_list, memory_failure_meta, meta_of, plain, records,
-        source_meta, straggler_meta, structure_list, worker_meta,
+        source_meta, structure_list,
     )
     from .live import LiveView
     from .outputs import hear_beside_cells, is_beside_cells

@@ -214,8 +214,8 @@ def _tables_of_all_executions(results: Analysis, names: Names, lines: Int32) -> 
     """The largest tables: every value of a counter, every execution of an op, every allocation."""
     occurrences, snapshots = results.occurrences, results.memory.snapshots
     if n_values := n_counter_rows(results.counters):
-        intervals = partial(counter_intervals, results)
-        yield _columns("counters", n_values, partial(counter_table, results), interval=intervals)
+        intervals = partial(counter_intervals, results.counters)
+        yield _columns("counters", n_values, partial(counter_table, results.counters), interval=intervals)
     executed = partial(occurrence_table, results, lines=lines)
     yield _columns("occurrences", len(occurrences), executed, interval=lambda: _lasting(occurrences), refers="parent")
     allocated = partial(memory_table, results, names)

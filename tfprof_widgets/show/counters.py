@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..analysis.analysis import Analysis
-from ..analysis.timeline import Counters
+from ..analysis.timeline import Counter, Counters
 from ..trace.arrays import Float64, Int32, Int64, UInt8
 from ..trace.stats import ranges
 from ..trace.trace import Trace
-from .pack import Rows, Section, Table, pack_bytes
+from .pack import Rows, Table
 
 MAX_LINES = 4096
 """More tracks than anybody looks through; the busiest are sent, and the view says of how many."""
@@ -203,12 +202,9 @@ class Tiles:
         low = int(np.searchsorted(inner, span_ps[0], side="right"))
         return low, max(low, int(np.searchsorted(inner, span_ps[1], side="left"))) + 1
 
+    @cached_property
     def counts(self) -> Int64:
         """How many events each tile holds."""
-        return self._counts
-
-    @cached_property
-    def _counts(self) -> Int64:
         before = [int((self._row_bounds(tile) - self.positions.row_offsets[:-1]).sum()) for tile in range(self.n + 1)]
         return np.asarray(np.diff(before), np.int64)
 
@@ -353,21 +349,17 @@ def counter_meta(results: Analysis) -> dict[str, Any]:
     }
 
 
-def counter_table(results: Analysis, rows: Rows = slice(None)) -> Table:
+def counter_table(counters: Counters, rows: Rows = slice(None)) -> Table:
     """Every value: `counter` (index into the meta object's `counters`), `time_ps`, `value`; by counter, then time."""
-    return _table(results.counters, rows)
+    owner, time, value = _columns(counters, rows)
+    return Table({"counter": (owner, "u2"), "time_ps": (time.astype(np.float64), "f8"), "value": (value, "f8")})
 
 
-def counter_intervals(results: Analysis) -> tuple[Int64, Int64]:
+def counter_intervals(counters: Counters) -> tuple[Int64, Int64]:
     """From when to when each value of `counter_table` held: until the next of its counter."""
-    owner, time, _ = _columns(results.counters)
+    owner, time, _ = _columns(counters)
     until = np.append(time[1:], _NEVER)[: len(time)]
     return time, np.where(np.append(owner[1:] == owner[:-1], [False])[: len(time)], until, _NEVER)
-
-
-def counter_sample(results: Analysis) -> Table:
-    """Columns of `counter_table`; of each bin of time the first, last, smallest and largest value: the outline is exact."""
-    return _table(results.counters, sample_rows(results.counters, n_wanted=SAMPLE_ROWS))
 
 
 def n_counter_rows(counters: Counters) -> int:
@@ -389,17 +381,17 @@ def _columns(
         if high > low
     ]
     time = np.concatenate([np.empty(0, np.int64), *(counter.time_ps[own] for counter, own in shown)])
-    value = np.concatenate([np.empty(0), *(counter.value[own] for counter, own in shown)])
+    value = np.concatenate([np.empty(0), *(_sent(counter, own) for counter, own in shown)])
     return np.repeat(np.arange(len(offsets) - 1), np.diff(edges)), time, value
 
 
-def _table(counters: Counters, rows: Rows) -> Table:
-    owner, time, value = _columns(counters, rows)
-    return Table({"counter": (owner, "u2"), "time_ps": (time.astype(np.float64), "f8"), "value": (value, "f8")})
+def _sent(counter: Counter, rows: Rows) -> Float64:
+    """Values to a thousandth where the machine was sampled: more digits keep the bytes of all others from being whole numbers."""
+    return np.round(counter.value[rows], 3) if counter.kind == "system" else counter.value[rows]
 
 
-def sample_rows(counters: Counters, *, n_wanted: int) -> Int64:
-    """At most some `n_wanted` rows, ascending, from which the extremes of every bin of time can be drawn."""
+def sample_rows(counters: Counters, *, n_wanted: int = SAMPLE_ROWS) -> Int64:
+    """At most some `n_wanted` rows, ascending: of each bin of time the first, last, smallest and largest value, its outline."""
     n_rows, n_counters = n_counter_rows(counters), min(MAX_COUNTERS, len(counters.counters))
     if n_rows <= n_wanted:
         return np.arange(n_rows)
@@ -412,31 +404,3 @@ def sample_rows(counters: Counters, *, n_wanted: int) -> Int64:
     starts = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
     ends = np.append(starts[1:], n_rows) - 1
     return np.unique(np.concatenate([starts, ends, longest_of_runs(key, value), longest_of_runs(key, -value)]))
-
-
-PsSpan = tuple[float, float]
-
-
-def window_pack(sections: Iterable[Section], window_ps: PsSpan) -> bytes:
-    tables = {section.name: _cut(section, window_ps) for section in sections}
-    return pack_bytes({"window": list(window_ps)}, tables)
-
-
-def rows_within(section: Section, window_ps: PsSpan) -> Int64:
-    """The rows of a section that overlap a window, ascending."""
-    if section.interval is None:
-        raise ValueError(f"section {section.name!r} knows no times of its rows, so no window can be cut from it")
-    start, end = section.interval()
-    begins_before = start < window_ps[1]
-    return np.flatnonzero(begins_before & ((end > window_ps[0]) | (start >= window_ps[0])))
-
-
-def _cut(section: Section, window_ps: PsSpan) -> Table:
-    rows = rows_within(section, window_ps)
-    table = section.table(rows)
-    if not section.refers or not len(rows):
-        return table
-    values, dtype = table.columns[section.refers]
-    place = np.minimum(np.searchsorted(rows, values), len(rows) - 1)
-    inside = np.where(rows[place] == values, place, -1)  # -1 leaves as it came: no row has that number
-    return Table({**table.columns, section.refers: (inside, dtype)})

@@ -8,7 +8,6 @@ a cell shows without a page, or of what a widget of others holds, which may stan
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -19,7 +18,7 @@ import ipywidgets
 import traitlets
 
 from .front_end import kernel_shell, open_widgets
-from .pack import as_text
+from .pack import deflated
 
 
 class Reference(traitlets.Instance):  # type: ignore[misc]
@@ -180,12 +179,9 @@ def library_of(owner: object, name: str, script: Script) -> Library:
 
 @cache
 def _script(version: str, script: Path, *, styles: Path | None = None, notices: Path | None = None) -> Script:
-    head = b"" if notices is None else b"/*!\n%s*/\n" % notices.read_bytes()
-    return Script(version, _packed(head + script.read_bytes()), "" if styles is None else _packed(styles.read_bytes()))
-
-
-def _packed(text: bytes) -> str:
-    return as_text(zlib.compress(text, 6))
+    head = "" if notices is None else f"/*!\n{notices.read_text(encoding='utf-8')}*/\n"
+    sheet = "" if styles is None else deflated(styles.read_text(encoding="utf-8"))
+    return Script(version, deflated(head + script.read_text(encoding="utf-8")), sheet)
 
 
 _VIEWS = (

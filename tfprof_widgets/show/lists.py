@@ -20,7 +20,7 @@ from ..analysis.common import PS_PER_MS, PS_PER_US, hosts_of, tail_of_text
 from ..analysis.graph.options import FIGURES
 from ..analysis.graph.tree import COUNTS, ShownStructure, compute_shown_structure, framework_ops
 from ..analysis.grouping import N_UNITS, UNIT_TEXTS, ComputeUnit
-from ..analysis.hosts.workers import STRAGGLERS, Workers
+from ..analysis.hosts.workers import STRAGGLERS
 from ..analysis.input.tf_data import PIPELINES
 from ..analysis.input.usage import ITERATORS
 from ..analysis.layers.layers import LAYERS, Layers
@@ -221,7 +221,6 @@ def _row(row: dict[Any, Any], key: str, detail: str) -> dict[str, Any]:
     }
 
 
-VERSION = 2
 MAX_PLANES = 4096
 """With more only those with a sent line."""
 _MOST_STRAGGLERS = 100
@@ -230,16 +229,14 @@ _MOST_STRAGGLERS = 100
 
 def meta_of(results: Analysis, positions: Positions, *, title: str) -> dict[str, Any]:
     """Everything but the columns, the names and the lists that grow with the program; JSON-safe."""
-    trace = results.trace
+    trace, workers, stragglers = results.trace, results.workers, results.stragglers
     lines = positions.lines.tolist()
     planes = _planes(trace, lines)
     fullest = results.memory.fullest_device
     return {
-        "version": VERSION,
         "title": title,
         "duration_ps": int(trace.end_ps.max()) if trace.n_events else 0,
         "n_events": trace.n_events,
-        "n_events_sent": positions.n_events,
         "planes": [
             {"name": plane.name, "host": plane.host, "kind": _kind(plane)}
             for plane in (trace.planes[i] for i in planes)
@@ -257,8 +254,11 @@ def meta_of(results: Analysis, positions: Positions, *, title: str) -> dict[str,
         "input": _input(results),
         "overview": _overview(results),
         **_hosts(results),
-        **worker_meta(results.workers),
-        **straggler_meta(results.stragglers),
+        "worker_hosts": list(workers.hosts),
+        "worker_note": workers.note,
+        "workers_wait": workers.wait_for_each_other,
+        "stragglers": records(stragglers[STRAGGLERS.in_browser()].iloc[:_MOST_STRAGGLERS]),
+        "n_stragglers": len(stragglers),
         **counter_meta(results),
     }
 
@@ -326,23 +326,6 @@ def _input(results: Analysis) -> dict[str, Any]:
         for op, category, work in zip(*columns, strict=True)
     ]
     return {"verdict": input_words(results.overview, pipeline.verdict), "ops": ops}
-
-
-def worker_meta(workers: Workers) -> dict[str, Any]:
-    """`worker_hosts`; in `worker_note` what was left out and why; in `workers_wait` whether they wait for each other."""
-    return {
-        "worker_hosts": list(workers.hosts),
-        "worker_note": workers.note,
-        "workers_wait": workers.wait_for_each_other,
-    }
-
-
-def straggler_meta(stragglers: pd.DataFrame) -> dict[str, Any]:
-    """`stragglers`, as rows of `compute_stragglers`, and `n_stragglers`, of how many."""
-    return {
-        "stragglers": records(stragglers[STRAGGLERS.in_browser()].iloc[:_MOST_STRAGGLERS]),
-        "n_stragglers": len(stragglers),
-    }
 
 
 _LOG = logging.getLogger(__name__)

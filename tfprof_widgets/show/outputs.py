@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextvars
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import ipywidgets
+import traitlets
 from ipywidgets import Widget
 
 from .front_end import is_cell_running, is_in_output_widget, kernel_shell
 from .library import Reference, put_back_held, shared_by
-from .widgets import DiffData, View, after_the_cell
+from .pack import deflated, json_text
+from .widgets import View, after_the_cell
 
 _running_cell: dict[str, Any] = {}
 """The message that runs the running cell; empty between cells."""
@@ -112,10 +114,13 @@ class DiffPanel(View):
     timeline_b = Reference()
     """None where it recorded nothing."""
 
-    def __init__(self, *, data: DiffData, timelines: tuple[Any, Any], **traits: Any) -> None:
-        timeline_a, timeline_b = timelines
-        super().__init__(link=None, data=data, timeline_a=timeline_a, timeline_b=timeline_b, **traits)
+    packed = traitlets.Unicode().tag(sync=True)
+    """Base64 of the zlib-compressed JSON that `js/src/views/diff_panel/comparison.ts` reads."""
+
+    def __init__(self, content: Mapping[str, Any], timeline_a: Any, timeline_b: Any) -> None:
+        packed = deflated(json_text(content))
+        super().__init__(link=None, data=None, packed=packed, timeline_a=timeline_a, timeline_b=timeline_b)
 
     def shown_data(self) -> tuple[Any, ...]:
         """The comparison, and what both timelines draw from."""
-        return (self.data, *(one.data for one in (self.timeline_b, self.timeline_a) if one is not None))
+        return (self, *(one.data for one in (self.timeline_b, self.timeline_a) if one is not None))

@@ -7,8 +7,8 @@ The bases, for row `i` of a column `x` and another column `y`, which has none of
     plain   0                       less    y[i]
     delta   x[i - 1]                gap     x[i - 1] + y[i - 1]: with durations the end of what came before
 
-Numbers of up to nine decimals travel as whole ones, and are divided by `over`. Others keep their bits, the low bytes of all
-rows first where that helps: `bits`.
+Numbers of up to three or nine decimals travel as whole ones, and are divided by `over`. Others keep their bits, the low
+bytes of all rows first where that helps: `bits`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PROBE_ROWS = 512
 """From the middle, to find the best base."""
 _LAST_EXACT = 2**53
 """The largest whole number up to which a browser knows each."""
-_OVER = 10**9
+_OVER = (10**3, 10**9)
 _LAST = "start_ps"
 """Coded behind all others, so that the end of what came before can be its base."""
 
@@ -67,9 +67,12 @@ class TableCoder:
     def _code(self, name: str, values: Values) -> tuple[Code | None, Values]:
         whole = whole_numbers(values) if len(values) >= _FEWEST_ROWS else None
         if whole is None:
-            whole = _decimals(values)
-            found = None if whole is None else _coded(whole, self._best_base(whole, values.itemsize), self._known)
-            return _bits(values) if found is None else ({**found[0], "over": _OVER}, found[1])
+            for over in _OVER:
+                whole = _decimals(values, over)
+                found = None if whole is None else _coded(whole, self._best_base(whole, values.itemsize), self._known)
+                if found is not None:
+                    return {**found[0], "over": over}, found[1]
+            return _bits(values)
         found = _coded(whole, self._best_base(whole, values.dtype.itemsize), self._known)
         if found is not None and values.dtype.kind == "f" and "of" not in found[0]:
             self._known[name] = whole
@@ -100,16 +103,16 @@ def whole_numbers(values: Values) -> Int64 | None:
     return values.astype(np.int64) if values.dtype.kind in "iu" and values.dtype.itemsize < 8 else None
 
 
-def _decimals(values: Values) -> Int64 | None:
+def _decimals(values: Values, over: int) -> Int64 | None:
     """Whole numbers that give each number to the last bit when they are divided; None else."""
     if len(values) < _FEWEST_ROWS or values.dtype != np.float64:
         return None
     with np.errstate(over="ignore"):
-        left = np.rint(values * _OVER)
+        left = np.rint(values * over)
     if not (np.abs(left) <= _LAST_EXACT).all():
         return None
     whole = left.astype(np.int64)
-    return whole if ((whole / _OVER).view(np.int64) == values.view(np.int64)).all() else None
+    return whole if ((whole / over).view(np.int64) == values.view(np.int64)).all() else None
 
 
 def _coded(whole: Int64, base: _Base, others: Mapping[str, Int64]) -> tuple[Code, Values] | None:
@@ -270,6 +273,11 @@ def packed_tightly(data: bytes) -> bytes:
     return zlib.compress(zlib.decompress(data), _KEPT_LEVEL)
 
 
+def deflated(text: str) -> str:
+    """A text, such as a script, as a trait has it."""
+    return as_text(zlib.compress(text.encode("utf-8", "replace"), _KEPT_LEVEL))
+
+
 def as_text(data: bytes) -> str:
     """Base64, for traits (binary buffers do not survive a saved notebook) and for front ends that drop buffers."""
     return base64.b64encode(data).decode("ascii")
@@ -279,6 +287,9 @@ PART_BYTES = 4 * 2**20
 """Of one message, as a browser holds several times as much while it decodes."""
 MOST_COMPRESSED = 8
 """Columns seldom shrink more."""
+
+_LIST_ROW_BYTES = 100
+"""At least, where rows differ in size."""
 
 Interval = tuple[Int64, Int64]
 
@@ -291,6 +302,10 @@ class TileSection:
     row_bytes: int
     n_parts: int
     part: Callable[[int], bytes]
+
+    @property
+    def n_bytes(self) -> int:
+        return self.n_rows * self.row_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,8 +347,25 @@ class Section:
             self._made[index] = packed
         return packed
 
-    def table(self, rows: Rows) -> Table:
-        """Some rows of a table."""
-        found = self.build(rows)
-        assert isinstance(found, Table)
-        return found
+    @property
+    def n_bytes(self) -> int:
+        """Of all rows, before compression; of a list at least so many."""
+        return self.n_rows * (_LIST_ROW_BYTES if self.is_list else self.row_bytes)
+
+    def rows_within(self, window_ps: tuple[float, float]) -> Int64:
+        """The rows of a table with times that overlap a window, ascending."""
+        assert self.interval is not None
+        start, end = self.interval()
+        return np.flatnonzero((start < window_ps[1]) & ((end > window_ps[0]) | (start >= window_ps[0])))
+
+    def cut(self, window_ps: tuple[float, float]) -> Table:
+        """Those rows; what refers to another one refers to it there."""
+        rows = self.rows_within(window_ps)
+        table = self.build(rows)
+        assert isinstance(table, Table)
+        if not self.refers or not len(rows):
+            return table
+        values, dtype = table.columns[self.refers]
+        place = np.minimum(np.searchsorted(rows, values), len(rows) - 1)
+        inside = np.where(rows[place] == values, place, -1)  # -1 leaves as it came: no row has that number
+        return Table({**table.columns, self.refers: (inside, dtype)})

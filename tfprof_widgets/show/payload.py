@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import uuid
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,15 +15,14 @@ from ..analysis.analysis import Analysis
 from ..analysis.common import head
 from ..trace.arrays import Int64
 from ..trace.trace import Trace, dtype_name
-from .contents import N_STEPS, activity, bounds_of, first_view, kept_view, sections_of
+from .contents import N_STEPS, Span, activity, bounds_of, first_view, kept_view, sections_of
 from .counters import (
-    PsSpan,
     compute_positions,
     compute_tiles,
-    counter_sample,
+    counter_table,
     line_numbers,
     sample_events,
-    window_pack,
+    sample_rows,
 )
 from .lists import meta_of
 from .pack import (
@@ -46,8 +44,6 @@ _BLOCK_EVENTS = 2**20
 EVENT_BYTES = 36
 """Of an event's columns in a tile, before compression."""
 _STAT_BYTES = 13
-_LIST_ROW_BYTES = 100
-"""At least, where rows differ in size."""
 _FEW_CHARACTERS = 100_000
 """Names of so many are sent at once in any order."""
 MAX_BYTES = 256 * 2**10
@@ -123,33 +119,86 @@ class Payload:
             raise KeyError(f"no part {key!r}; there are: {known}")
         return section.part(int(number))
 
-    @cached_property
-    def of_steps(self) -> Embedded:
-        """What notebooks keep, and by default pages."""
-        return _Embedding(self, "steps").made
-
     def _first(self) -> dict[str, bytes]:
         """What is needed first, as much as there is room for: with all events, else with a sample of them."""
         given = {"first:0": self._base(), "names:0": self.names.part(0)}
-        early = {
-            f"{name}:0": one
+        most = MOST_COMPRESSED * MAX_BYTES
+        early = [
+            [f"{name}:0"]
             for name, one in self.sections.items()
-            if not one.is_late and one.n_parts == 1 and _least_bytes(one) <= MAX_BYTES
-        }
-        room: _Room[bytes] = _Room(MAX_BYTES, given)
-        for key, one in early.items():
-            room.take({key: one.part(0)})
-        is_short = self.positions.n_events <= _MOST_EVENTS
-        if not (is_short and room.take({key: self.part(key) for key in _keys("events", self.all["events"])})):
+            if not one.is_late and one.n_parts == 1 and one.n_bytes <= most
+        ]
+        events, stats = (_keys(name, self.all[name]) for name in ("events", "stats"))
+        parts = self._fitting(given, [*early, *([events] if self.positions.n_events <= _MOST_EVENTS else [])])
+        if not parts.keys() >= {*events}:
             sample = Table({"position": (self._sample, "u4"), **self.events.at(self._sample)})
-            room = _Room(MAX_BYTES, {**given, "sample:0": pack_bytes({}, {"sample": sample})})
-            for key, one in early.items():
-                room.take({key: one.part(0)})
-        elif _least_bytes(self.all["stats"]) <= room.left:
-            room.take({key: self.part(key) for key in _keys("stats", self.all["stats"])})
-        if "counters" in self.sections and "counters:0" not in room.parts:
-            room.take({"counter_sample:0": pack_bytes({}, {"counter_sample": counter_sample(self.results)})})
-        return room.parts
+            parts = self._fitting({**given, "sample:0": pack_bytes({}, {"sample": sample})}, early)
+        elif self.all["stats"].n_bytes <= most:
+            parts = self._fitting(parts, [stats])
+        if "counters" in self.sections and "counters:0" not in parts:
+            counters = self.results.counters
+            sampled = pack_bytes({}, {"counter_sample": counter_table(counters, sample_rows(counters))})
+            parts |= {"counter_sample:0": sampled} if _size(parts) + len(sampled) <= MAX_BYTES else {}
+        return parts
+
+    def _fitting(self, given: Mapping[str, bytes], groups: Iterable[Sequence[str]]) -> dict[str, bytes]:
+        """Some parts, and of more groups in turn those that fit as a whole."""
+        parts = {**given}
+        for keys in groups:
+            more = {key: self.part(key) for key in keys}
+            if _size(parts) + _size(more) <= MAX_BYTES:
+                parts |= more
+        return parts
+
+    def embedded(self, amount: Amount) -> Embedded:
+        """What a page holds."""
+        return self.of_steps if amount == "steps" else self._embedded(self._texts(self.keys))
+
+    @cached_property
+    def of_steps(self) -> Embedded:
+        """What notebooks keep, and by default pages: all of a small trace, else each part in turn that there is room for."""
+        if sum(one.n_bytes for one in self.all.values()) <= _WHOLE_BYTES:
+            return self._embedded(self._texts(self.keys))
+        parts = self._texts(())
+        for key, least, share, make in self._in_order():
+            room = share * (STEPS_BYTES - _size(parts))
+            if key not in parts and least <= MOST_COMPRESSED * room:
+                text = as_text(packed_tightly(make()))
+                parts |= {key: text} if len(text) <= room else {}
+        return self._embedded(parts)
+
+    def _in_order(self) -> Iterator[tuple[str, float, float, Callable[[], bytes]]]:
+        """Of what there is besides the first parts: key, bytes before compression, which share of the room it may take."""
+        cut: list[Section] = []
+        for name, one in self.all.items():
+            if isinstance(one, TileSection) or {*_keys(name, one)} <= self.first.keys():
+                continue
+            if isinstance(one, Section) and one.interval is not None and one.n_bytes > _CUT_BYTES:
+                cut.append(one)
+            else:
+                yield from ((key, one.n_bytes, 0.5, partial(self.part, key)) for key in _keys(name, one))
+        (begin, end), tiles = self.kept_ps, self.tiles
+        for pad in (side * (end - begin) for side in _NARROWER if cut):
+            span = begin + pad, end - pad
+            n_inside = sum(one.row_bytes * len(one.rows_within(span)) for one in cut)
+            if n_inside <= _WINDOW_BYTES:
+                yield "window", n_inside, 1.0, partial(_window, cut, span)
+                break
+        low, high = tiles.overlapping(self.kept_ps)
+        near = sorted(range(low, high), key=lambda tile: abs(tile - (low + high) // 2))
+        for kind in ("events", "stats"):
+            for tile in near:
+                key = f"{kind}:{tile}"
+                yield key, int(tiles.counts[tile]) * EVENT_BYTES, 1.0, partial(self.part, key)
+
+    def _texts(self, keys: Iterable[str]) -> dict[str, str]:
+        """The first parts and more, as they are embedded."""
+        return {key: as_text(packed_tightly(self.part(key))) for key in (*self.first, *keys)}
+
+    def _embedded(self, parts: Mapping[str, str]) -> Embedded:
+        tiles = [int(key.partition(":")[2]) for key in parts if key.startswith("events:")]
+        n_left_out = sum(key not in parts for key in self.keys)
+        return Embedded(tuple(parts.items()), n_left_out, int(self.tiles.counts[tiles].sum()))
 
     def _base(self) -> bytes:
         """The meta object; rows of events in the order of positions; windows of time, with the number that starts in each."""
@@ -163,7 +212,7 @@ class Payload:
         rows = columns_of(
             positions, slice(None), i4="line:row_line", u4="depth:row_depth", u1="is_filled:row_is_filled"
         )
-        tiles = {"t0_ps": (edges[:-1], "f8"), "t1_ps": (edges[1:], "f8"), "n": (self.tiles.counts(), "u4")}
+        tiles = {"t0_ps": (edges[:-1], "f8"), "t1_ps": (edges[1:], "f8"), "n": (self.tiles.counts, "u4")}
         rows["n"] = np.diff(positions.row_offsets), "u4"
         return pack_bytes(meta, {"rows": Table(rows), "tiles": Table(tiles)})
 
@@ -201,46 +250,27 @@ def _keys(name: str, section: Names | Section | TileSection) -> list[str]:
     return [f"{name}:{index}" for index in range(section.n_parts)]
 
 
-def _least_bytes(section: Names | Section | TileSection) -> float:
-    """Of all parts, packed: those of what is larger than the room are not made."""
-    is_list = isinstance(section, Section) and section.is_list
-    return section.n_rows * (_LIST_ROW_BYTES if is_list else section.row_bytes) / MOST_COMPRESSED
+def _window(tables: Sequence[Section], span: Span) -> bytes:
+    return pack_bytes({"window": list(span)}, {one.name: one.cut(span) for one in tables})
 
 
-Part = TypeVar("Part", str, bytes)
+def _size(parts: Mapping[str, str | bytes]) -> int:
+    return sum(map(len, parts.values()))
 
 
-class _Room(Generic[Part]):
-    """Parts in the order of need, as many as there is room for."""
+Amount = Literal["steps", "full"]
+"""All of three typical steps, or everything."""
 
-    def __init__(self, n_bytes: float, given: Mapping[str, Part]) -> None:
-        self.parts: dict[str, Part] = dict(given)
-        self.left = n_bytes - sum(map(len, given.values()))
-
-    def take(self, parts: Mapping[str, Part], *, most: float = math.inf) -> bool:
-        """Take all of some parts, or none."""
-        n_bytes = sum(map(len, parts.values()))
-        fits = n_bytes <= min(self.left, most)
-        if fits:
-            self.parts |= parts
-            self.left -= n_bytes
-        return fits
-
-
-Amount = int | Literal["steps", "full"]
-"""All of three typical steps, so many bytes of base64, or everything."""
-
-STEPS_BYTES = 2 * 2**20
-"""Of base64, first parts included."""
-_WHOLE_BYTES = 512 * 2**10
-"""A trace up to this size is embedded whole."""
-_CUT_BYTES = 32 * 2**10
-"""A table up to this size is not cut to typical steps."""
-_SMALL_RATIO, _TOTALS_RATIO = 8, 2
-"""A section below this part of the room is put in whole; the second is for what cannot be cut, with typical steps."""
-_BASE64_RATIO = 0.75
-_NARROWER = (1.0, 0.25, 0.05)
-"""Of the typical steps, where their tables do not fit."""
+STEPS_BYTES = 1_490_000
+"""Of base64, first parts included: a page has 2.3 MB with its scripts."""
+_WHOLE_BYTES = 4 * 2**20
+"""A trace of so many bytes before compression is embedded whole."""
+_CUT_BYTES = 2**17
+"""A table of so many bytes before compression is not cut to typical steps."""
+_WINDOW_BYTES = 8 * 2**20
+"""Before compression, of the rows of such tables."""
+_NARROWER = (0.0, 0.375, 0.475)
+"""Of the typical steps on either side, where their rows are more."""
 
 
 @dataclass(frozen=True)
@@ -255,84 +285,4 @@ class Embedded:
 
     def state(self) -> dict[str, Any]:
         """State of a `TraceData` in a page where no kernel will send what is lacking."""
-        parts = [list(part) for part in self.parts]
-        return {"data_id": uuid.uuid4().hex, "parts": parts, "n_left_out": self.n_left_out, "is_offline": True}
-
-
-def embed(payload: Payload, amount: Amount) -> Embedded:
-    return payload.of_steps if amount == "steps" else _Embedding(payload, amount).made
-
-
-class _Embedding:
-    """All parts, if there is room; else names, small sections, the rows of others at typical steps, and tiles around those."""
-
-    def __init__(self, payload: Payload, amount: Amount) -> None:
-        self._payload, self._of_steps = payload, amount == "steps"
-        self._texts: dict[str, str] = {}
-        first = {key: self._text(key) for key in payload.first}
-        n_bytes = math.inf if amount == "full" else STEPS_BYTES if isinstance(amount, str) else amount
-        self._missing = {name: one for name, one in payload.all.items() if {*_keys(name, one)} - payload.first.keys()}
-        self._room = _Room(_WHOLE_BYTES if self._of_steps else n_bytes, first)
-        if sum(map(_least_bytes, self._missing.values())) > self._room.left or not self._room.take(
-            self._of(payload.keys)
-        ):
-            self._room = _Room(n_bytes, first)
-            self._take_in_order()
-        keys = self._room.parts.keys()
-        events = [int(key.partition(":")[2]) for key in keys if key.startswith("events:")]
-        n_left_out = sum(key not in keys for key in payload.keys)
-        self.made = Embedded(tuple(self._room.parts.items()), n_left_out, int(payload.tiles.counts()[events].sum()))
-
-    def _text(self, key: str) -> str:
-        if key not in self._texts:
-            self._texts[key] = as_text(packed_tightly(self._payload.part(key)))
-        return self._texts[key]
-
-    def _of(self, keys: Iterable[str]) -> dict[str, str]:
-        return {key: self._text(key) for key in keys}
-
-    def _take_in_order(self) -> None:
-        payload, of_steps, left = self._payload, self._of_steps, max(0.0, self._room.left)
-        most = left / (_TOTALS_RATIO if of_steps else _SMALL_RATIO)
-        most_of_cut = _CUT_BYTES if of_steps else most
-        cut: list[Section] = []
-        for name, one in self._missing.items():
-            if isinstance(one, TileSection):
-                continue
-            section = one if isinstance(one, Section) and one.interval is not None else None
-            if not self._take_section(name, one, most if section is None else most_of_cut) and section is not None:
-                cut.append(section)
-        span = payload.kept_ps if of_steps else payload.home_ps
-        self._take_window(cut, span)
-        low, high = payload.tiles.overlapping(span)
-        middle = (low + high) // 2
-        near, far = sorted(range(low, high), key=lambda tile: abs(tile - middle)), range(payload.tiles.n)
-        if (self._take_together(near) or self._take_tiles(near)) and not of_steps:
-            for one in cut:
-                self._take_section(one.name, one, math.inf)
-            self._take_tiles(sorted({*far} - {*near}, key=lambda tile: abs(tile - middle)))
-
-    def _take_section(self, name: str, one: Names | Section | TileSection, most: float) -> bool:
-        room = min(most, self._room.left)
-        keys = [key for key in _keys(name, one) if key not in self._room.parts]
-        return _least_bytes(one) <= room * _BASE64_RATIO and self._room.take(self._of(keys), most=most)
-
-    def _take_window(self, cut: list[Section], span: PsSpan) -> None:
-        """The rows that sections have in a span, or in the middle of it."""
-        middle, half = (span[0] + span[1]) / 2, (span[1] - span[0]) / 2
-        for ratio in _NARROWER if cut else ():
-            window = window_pack(cut, (middle - half * ratio, middle + half * ratio))
-            if self._room.take({"window": as_text(packed_tightly(window))}):
-                return
-
-    def _take_tiles(self, tiles: Iterable[int]) -> bool:
-        """Take tiles one after the other, with stats where those fit, until one does not fit."""
-        return all(self._take_together([tile]) for tile in tiles)
-
-    def _take_together(self, tiles: Sequence[int]) -> bool:
-        """Take all of some tiles, with stats or without, or none."""
-        kinds = [name for name in ("events", "stats") if name in self._missing]
-        if self._payload.tiles.counts()[list(tiles)].sum() * EVENT_BYTES > MOST_COMPRESSED * self._room.left:
-            return False
-        events, whole = (self._of(f"{kind}:{tile}" for tile in tiles for kind in own) for own in (kinds[:1], kinds))
-        return self._room.take(whole) or self._room.take(events)
+        return {"data_id": uuid.uuid4().hex, "parts": [list(part) for part in self.parts], "is_offline": True}

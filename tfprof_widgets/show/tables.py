@@ -57,6 +57,10 @@ class Names:
         return len(self._strings)
 
     @property
+    def n_bytes(self) -> int:
+        return self.n_rows * self.row_bytes
+
+    @property
     def n_characters(self) -> int:
         return sum(map(len, self._strings))
 
@@ -377,8 +381,6 @@ class FlowTiles:
     ) -> None:
         source, target = position[flows.from_event], position[flows.to_event]
         sent = (source >= 0) & (target >= 0)
-        self.n_left_out = int(len(sent) - sent.sum())
-        """Flows of which an end is not sent."""
         source, target, kind = source[sent].astype(np.uint32), target[sent].astype(np.uint32), flows.kind[sent]
         source_tile, target_tile = tile[flows.from_event[sent]], tile[flows.to_event[sent]]
         self._out, self._out_offsets = _by_tile((source, target, kind), source_tile, n_tiles)

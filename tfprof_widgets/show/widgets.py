@@ -7,7 +7,6 @@ import json
 import logging
 import re
 import uuid
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -34,8 +33,8 @@ from .library import (
     views_js,
 )
 from .link import Bookmarks, LinkModel, bookmarks_from_json, bookmarks_to_json
-from .pack import as_text
-from .payload import Payload, embed
+from .pack import as_text, deflated
+from .payload import Payload
 
 MEMORY_LAYERS = ("stack", "heap", "free")
 """From the bottom."""
@@ -134,11 +133,11 @@ def _band(figure: Any, name: str) -> None:
 def _item(figure: Any) -> str:
     from bokeh.embed import json_item
 
-    return as_text(zlib.compress(json.dumps(json_item(figure)).encode()))
+    return deflated(json.dumps(json_item(figure)))
 
 
-Data: TypeAlias = "TraceData | DiffData | ipywidgets.Widget"
-"""The source of one profile's views, or of a comparison's; a dialog stands for itself."""
+Data: TypeAlias = "TraceData | ipywidgets.Widget"
+"""The source of one profile's views; what draws from its own state stands for itself."""
 
 
 class Shown(Protocol):
@@ -282,8 +281,6 @@ class TraceData(KeptOnce):
     """Names the decoded arrays in the page, so that views share them."""
     parts = traitlets.List().tag(sync=True)
     """`[key, base64]` of the first parts; after the output of those that a notebook saves."""
-    n_left_out = traitlets.Int().tag(sync=True)
-    """Number of parts that a page without a kernel lacks; -1 until it is known."""
     is_offline = traitlets.Bool().tag(sync=True)
     """Whether there is no kernel, and never will be, as in an exported page."""
 
@@ -292,7 +289,7 @@ class TraceData(KeptOnce):
         self.calls: dict[str, Call] = {}
         """Answers to the browser other than parts, by name."""
         first = [[key, as_text(part)] for key, part in payload.first.items()]
-        super().__init__(data_id=uuid.uuid4().hex, parts=first, n_left_out=-1)
+        super().__init__(data_id=uuid.uuid4().hex, parts=first)
         self.on_msg(self._answer)
         if kernel_shell() is None:
             self._embed()
@@ -308,8 +305,7 @@ class TraceData(KeptOnce):
     def _embed(self) -> None:
         """Embed what a saved notebook keeps; a failure is only reported, as the views still work."""
         try:
-            embedded = embed(self.payload, "steps")
-            self.parts, self.n_left_out = [list(part) for part in embedded.parts], embedded.n_left_out
+            self.parts = [list(part) for part in self.payload.of_steps.parts]
         except Exception:  # must not turn a finished cell into a failed one
             logger.exception("could not put parts of a trace into the state of its widgets")
 
@@ -347,20 +343,6 @@ class TraceData(KeptOnce):
         except Exception as error:  # the message crosses to the browser, which shows it in its place
             logger.exception("could not answer a view")
             self.send({**address, "kind": "error", "message": f"{type(error).__name__}: {error}"})
-
-
-_LEVEL = 6
-
-
-class DiffData(ipywidgets.Widget):  # type: ignore[misc]
-    """What changed between two runs. It has no view of its own."""
-
-    packed = traitlets.Unicode().tag(sync=True)
-    """Base64 of the zlib-compressed JSON that `js/src/views/diff_panel/comparison.ts` reads."""
-
-    def __init__(self, content: Mapping[str, Any]) -> None:
-        text = json.dumps(content, allow_nan=False, separators=(",", ":"))
-        super().__init__(packed=as_text(zlib.compress(text.encode("utf-8", "replace"), _LEVEL)))
 
 
 HIDDEN = "lm-Widget lm-mod-hidden"
@@ -419,7 +401,7 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
         self,
         *,
         link: LinkModel | None,
-        data: TraceData | DiffData | None,
+        data: TraceData | None,
         options: dict[str, Any] | None = None,
         **traits: Any,
     ) -> None:
@@ -429,6 +411,15 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
         if data is None:
             self.data = self
         _views.setdefault(self.data, WeakSet()).add(self)
+
+    def open(self) -> None:
+        """Show it to the front end, which names it only then: what draws from its own state refers to itself afterwards."""
+        own = self if self.data is self else None
+        if own is not None:
+            self.set_trait("data", None)
+        super().open()
+        if own is not None:
+            self.set_trait("data", own)
 
     def shown_data(self) -> tuple[Any, ...]:
         """What the view draws from, each profile or comparison once."""

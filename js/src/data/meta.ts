@@ -176,7 +176,6 @@ export interface AdviceMeta {
 }
 
 export interface TraceMeta {
-  version: number;
   title: string;
   duration_ps: number;
   /** Events in the trace; fewer may travel. */

@@ -40,7 +40,8 @@ def receive(payload: Payload) -> Received:
     meta, tables = joined(part for key, part in parts.items() if not is_tile[key])
     tiles = [parts[f"events:{k}"][1] | parts[f"stats:{k}"][1] for k in range(meta["tiles"])]
     assert sum(is_tile.values()) == 2 * meta["tiles"]
-    return Received(meta, tables, tiles, _events(tiles, meta), _stats(tiles, meta))
+    n_events = int(tables["rows"]["n"].sum())
+    return Received(meta, tables, tiles, _events(tiles, n_events), _stats(tiles, n_events))
 
 
 def positions_of(tile: dict[str, Columns]) -> np.ndarray:
@@ -50,8 +51,7 @@ def positions_of(tile: dict[str, Columns]) -> np.ndarray:
     return np.array([p for begin, n in lengths for p in range(begin, begin + n)], np.int64)
 
 
-def _events(tiles: list[dict[str, Columns]], meta: dict[str, Any]) -> Columns:
-    n = meta["n_events_sent"]
+def _events(tiles: list[dict[str, Columns]], n: int) -> Columns:
     events: Columns = {}
     for tile in tiles:
         at = positions_of(tile)
@@ -63,8 +63,8 @@ def _events(tiles: list[dict[str, Columns]], meta: dict[str, Any]) -> Columns:
     return events
 
 
-def _stats(tiles: list[dict[str, Columns]], meta: dict[str, Any]) -> list[list[tuple[int, int, int]]]:
-    stats: list[list[tuple[int, int, int]]] = [[] for _ in range(meta["n_events_sent"])]
+def _stats(tiles: list[dict[str, Columns]], n: int) -> list[list[tuple[int, int, int]]]:
+    stats: list[list[tuple[int, int, int]]] = [[] for _ in range(n)]
     for tile in tiles:
         rows = iter(zip(*(tile["stats"][name].tolist() for name in ("key", "kind", "bits")), strict=True))
         for position, n in zip(positions_of(tile).tolist(), tile["stat_counts"]["n"].tolist(), strict=True):

@@ -32,12 +32,8 @@ from tfprof_widgets.show import (
     Section,
     Table,
     TraceData,
-    as_text,
     counters,
-    embed,
-    rows_within,
     shared_by,
-    window_pack,
 )
 from tfprof_widgets.show import payload as payload_module
 
@@ -190,44 +186,24 @@ def payload(capture_of: Callable[[str], Path]) -> Payload:
         return Payload(Analysis(repeated(read_xspace(capture_of("keras_fit").read_bytes()), 5)))
 
 
-def size(payload: Payload, embedded: Embedded) -> int:
-    return sum(len(text) for _, text in embedded.parts)
-
-
-def test_all_parts_are_embedded_where_there_is_room(payload: Payload) -> None:
+def test_all_parts_are_embedded_where_that_is_asked_for_or_all_is_little(
+    payload: Payload, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert len(payload.keys) > 10
-    amounts: tuple[Amount, ...] = ("full", 2**30)
+    monkeypatch.delitem(payload.__dict__, "of_steps", raising=False)
+    monkeypatch.setattr(payload_module, "_WHOLE_BYTES", 2**30)
+    amounts: tuple[Amount, ...] = ("full", "steps")
     for amount in amounts:
-        embedded = embed(payload, amount)
+        embedded = payload.embedded(amount)
         assert {key for key, _ in embedded.parts} == {*payload.first, *payload.keys}
         assert (embedded.n_left_out, embedded.n_events) == (0, payload.n_events)
         for key, text in embedded.parts:
             assert zlib.decompress(base64.b64decode(text)) == zlib.decompress(payload.part(key))
+    monkeypatch.delitem(payload.__dict__, "of_steps")
 
 
-@pytest.mark.parametrize("max_bytes", [1, 100_000, 150_000, 250_000, 400_000])
-def test_no_more_is_embedded_than_may_be(payload: Payload, max_bytes: int) -> None:
-    embedded = embed(payload, max_bytes)
-    assert size(payload, embedded) <= max(max_bytes, 4 / 3 * sum(map(len, payload.first.values())))
-    keys = {key for key, _ in embedded.parts} - payload.first.keys()
-    assert keys <= {*payload.keys, "window"}
-    assert embedded.n_left_out == len(set(payload.keys) - keys) > 0
-    counts = payload.tiles.counts()
-    assert embedded.n_events == sum(counts[int(key.partition(":")[2])] for key in keys if key.startswith("events:"))
-
-
-def test_more_room_means_more_events_around_the_typical_steps(payload: Payload) -> None:
-    some = [embed(payload, n) for n in (200_000, 250_000, 350_000)]
-    n_events = [one.n_events for one in some]
-    assert n_events == sorted(n_events)
-    assert 0 < n_events[-1] < payload.n_events
-    home, edges = payload.home_ps, payload.tiles.edges_ps
-    for one in some:
-        here = sorted(int(key.partition(":")[2]) for key, _ in one.parts if key.startswith("events:"))
-        if here:
-            assert here == list(range(here[0], here[-1] + 1))
-            assert edges[here[0]] < home[1]
-            assert edges[here[-1] + 1] > home[0]
+def size(embedded: Embedded) -> int:
+    return sum(len(text) for _, text in embedded.parts)
 
 
 def window_of(embedded: Embedded) -> tuple[list[float], dict[str, dict[str, np.ndarray]]]:
@@ -236,33 +212,13 @@ def window_of(embedded: Embedded) -> tuple[list[float], dict[str, dict[str, np.n
     return meta["window"], tables
 
 
-def test_the_window_has_every_row_of_every_table_that_is_not_whole(payload: Payload) -> None:
-    embedded = embed(payload, 250_000)
-    window, tables = window_of(embedded)
-    whole = is_here(payload) | {key.partition(":")[0] for key, _ in embedded.parts}
-    assert CUT & set(payload.sections) - whole <= set(tables) <= CUT
-    assert tables
-    for name, columns in tables.items():
-        section = payload.sections[name]
-        everything = {c: v for c, (v, _) in section.build(slice(0, section.n_rows)).columns.items()}
-        rows = rows_within(section, (window[0], window[1]))
-        start = everything.get("start_ps", everything.get("time_ps"))
-        inside = (start >= window[0]) & (start < window[1])
-        assert set(np.flatnonzero(inside).tolist()) <= set(rows.tolist())
-        assert 0 < len(rows) < section.n_rows
-        for column, values in columns.items():
-            if column != section.refers:
-                np.testing.assert_array_equal(values, everything[column][rows], err_msg=f"{name}.{column}")
-
-
 def test_references_within_the_window_point_to_the_same_rows_as_before(payload: Payload) -> None:
     span = payload.home_ps
-    _, tables = unpack(window_pack([payload.sections[name] for name in ("occurrences", "memory")], span))
-    for name, columns in tables.items():
+    for name in ("occurrences", "memory"):
         section = payload.sections[name]
-        rows = rows_within(section, span)
+        rows, columns = section.rows_within(span), section.cut(span).columns
         before = section.build(slice(0, section.n_rows)).columns[section.refers][0][rows]
-        after = columns[section.refers]
+        after = columns[section.refers][0]
         assert after.max(initial=-1) < len(rows)
         is_kept = after >= 0
         np.testing.assert_array_equal(rows[after[is_kept]], before[is_kept])
@@ -276,7 +232,7 @@ def test_memory_that_is_held_in_a_window_is_in_it_however_old(payload: Payload) 
     time, freed = table["time_ps"], table["freed_at"]
     held = (table["is_free"] == 0) & (time < span[1]) & np.where(freed >= 0, time[freed] > span[0], True)
     assert (time[held] < span[0]).any()
-    assert set(np.flatnonzero(held).tolist()) <= set(rows_within(section, span).tolist())
+    assert set(np.flatnonzero(held).tolist()) <= set(section.rows_within(span).tolist())
 
 
 def test_the_bytes_in_use_when_a_window_begins_are_in_it(payload: Payload) -> None:
@@ -285,7 +241,7 @@ def test_the_bytes_in_use_when_a_window_begins_are_in_it(payload: Payload) -> No
     time, n_freed = table["time_ps"], 0
     for begin in np.linspace(time.min(), time.max(), 50)[1:-1]:
         before = np.flatnonzero((time < begin) & (table["allocator"] == table["allocator"][0]))[-1:]
-        assert set(before.tolist()) <= set(rows_within(section, (begin, begin + 1)).tolist())
+        assert set(before.tolist()) <= set(section.rows_within((begin, begin + 1)).tolist())
         n_freed += int(table["is_free"][before].sum())
     assert n_freed > 10
 
@@ -293,7 +249,7 @@ def test_the_bytes_in_use_when_a_window_begins_are_in_it(payload: Payload) -> No
 def test_the_value_of_a_counter_that_holds_when_the_window_begins_is_in_it(payload: Payload) -> None:
     section, span = payload.sections["counters"], payload.home_ps
     table = {name: values for name, (values, _) in section.build(slice(0, section.n_rows)).columns.items()}
-    rows = rows_within(section, span)
+    rows = section.rows_within(span)
     for counter in np.unique(table["counter"]):
         of_it = np.flatnonzero(table["counter"] == counter)
         before = of_it[table["time_ps"][of_it] <= span[0]]
@@ -301,12 +257,35 @@ def test_the_value_of_a_counter_that_holds_when_the_window_begins_is_in_it(paylo
         assert set(rows.tolist()) & set(of_it.tolist()) == {*before[-1:].tolist(), *inside.tolist()}
 
 
+def of_steps_in(payload: Payload, **limits: int) -> Embedded:
+    """What a page keeps where all is too much, and tables are cut."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delitem(payload.__dict__, "of_steps", raising=False)
+        for name, value in {"_WHOLE_BYTES": 0, "_CUT_BYTES": 4000, **limits}.items():
+            patch.setattr(payload_module, name, value)
+        return Payload.of_steps.func(payload)  # type: ignore[no-any-return]
+
+
 @pytest.fixture(scope="module")
 def of_steps(payload: Payload) -> Embedded:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(payload_module, "_WHOLE_BYTES", 0)
-        patch.setattr(payload_module, "_CUT_BYTES", 1000)
-        return embed(payload, "steps")
+    return of_steps_in(payload)
+
+
+def test_the_window_has_every_row_of_every_table_that_is_not_whole(payload: Payload, of_steps: Embedded) -> None:
+    window, tables = window_of(of_steps)
+    here = is_here(payload) | {key.partition(":")[0] for key, _ in of_steps.parts}
+    assert set() < set(payload.all) - here == set(tables) <= CUT
+    for name, columns in tables.items():
+        section = payload.sections[name]
+        everything = {c: v for c, (v, _) in section.build(slice(0, section.n_rows)).columns.items()}
+        rows = section.rows_within((window[0], window[1]))
+        start = everything.get("start_ps", everything.get("time_ps"))
+        inside = (start >= window[0]) & (start < window[1])
+        assert set(np.flatnonzero(inside).tolist()) <= set(rows.tolist())
+        assert 0 < len(rows) < section.n_rows
+        for column, values in columns.items():
+            if column != section.refers:
+                np.testing.assert_array_equal(values, everything[column][rows], err_msg=f"{name}.{column}")
 
 
 def test_all_events_of_three_typical_steps_are_kept_and_no_others(payload: Payload, of_steps: Embedded) -> None:
@@ -318,92 +297,44 @@ def test_all_events_of_three_typical_steps_are_kept_and_no_others(payload: Paylo
     counters = [int(key.partition(":")[2]) for key, _ in of_steps.parts if key.startswith("events:")]
     start = results.trace.start_ps[payload.positions.order]
     assert of_steps.n_events == ((start >= kept[0]) & (start < kept[1])).sum()
-    assert sum(payload.tiles.counts()[counters]) == of_steps.n_events < payload.n_events / 3
+    assert sum(payload.tiles.counts[counters]) == of_steps.n_events < payload.n_events / 3
     assert {f"stats:{tile}" for tile in counters} <= {key for key, _ in of_steps.parts}
     assert window_of(of_steps)[0] == list(kept)
+    assert of_steps.n_left_out == len(set(payload.keys) - {key for key, _ in of_steps.parts}) > 0
 
 
-def test_the_totals_of_everything_are_kept_with_the_steps(payload: Payload, of_steps: Embedded) -> None:
-    here = is_here(payload) | {key.partition(":")[0] for key, _ in of_steps.parts}
-    assert set(payload.all) - here == set(window_of(of_steps)[1]) <= CUT
-
-
-def test_of_steps_that_are_too_large_there_is_as_much_as_fits(
-    payload: Payload, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("room", [1, 100_000, 150_000, 250_000, 400_000])
+def test_of_steps_that_are_too_large_there_is_as_much_as_fits(payload: Payload, room: int) -> None:
     whole = (payload.tiles.edges_ps[0], payload.tiles.edges_ps[-1])
-    monkeypatch.setattr(payload, "kept_ps", whole)
-    monkeypatch.delitem(payload.__dict__, "of_steps", raising=False)
-    monkeypatch.setattr(payload_module, "_WHOLE_BYTES", 0)
-    monkeypatch.setattr(payload_module, "STEPS_BYTES", 250_000)
-    embedded = embed(payload, "steps")
-    assert size(payload, embedded) <= 250_000
-    assert 0 < embedded.n_events < payload.n_events
-
-
-def test_the_state_of_a_page_says_that_nobody_will_answer(payload: Payload) -> None:
-    embedded = embed(payload, 250_000)
-    state = embedded.state()
-    assert (state["is_offline"], state["n_left_out"]) == (True, embedded.n_left_out)
-    assert [tuple(part) for part in state["parts"]] == list(embedded.parts)
-
-
-@pytest.fixture
-def packed(payload: Payload, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The parts that are packed."""
-    found: list[str] = []
+    packed: list[str] = []
     part = payload.part
-    monkeypatch.setattr(payload, "part", lambda key: (found.append(key), part(key))[1])
-    return found
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(payload, "kept_ps", whole)
+        patch.setattr(payload, "part", lambda key: (packed.append(key), part(key))[1])
+        embedded = of_steps_in(payload, STEPS_BYTES=room)
+    keys = {key for key, _ in embedded.parts}
+    assert size(embedded) <= max(room, 4 / 3 * sum(map(len, payload.first.values())))
+    assert embedded.n_events < payload.n_events
+    counts = payload.tiles.counts
+    assert embedded.n_events == sum(counts[int(key.partition(":")[2])] for key in keys if key.startswith("events:"))
+    assert (embedded.n_events > 0) is (room > 1)
+    assert len(packed) == len(set(packed))
+    assert room > 1 or {*packed} == {*payload.first}, "what cannot fit is not packed to find that out"
 
 
-def test_tiles_that_do_not_fit_are_not_packed_to_find_that_out(
-    payload: Payload, packed: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = (payload.tiles.edges_ps[0], payload.tiles.edges_ps[-1])
-    monkeypatch.setattr(payload, "home_ps", whole)
-    embedded = embed(payload, 200_000)
-    events = [key for key in packed if key.startswith("events:")]
-    n_kept = sum(key.startswith("events:") for key, _ in embedded.parts)
-    assert 0 < n_kept < payload.tiles.n / 2
-    assert len(events) == len(set(events)) <= n_kept + 2  # one on either side
-
-
-@pytest.mark.parametrize("max_bytes", [200_000, 300_000])
-@pytest.mark.parametrize("every", [2, 10**6])
-def test_the_room_is_used_where_tiles_are_uneven(
-    payload: Payload, max_bytes: int, every: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every other tile, or the one in the middle, takes four times as much as the others."""
-    n, part, noise = payload.tiles.n, payload.part, np.random.default_rng(0).bytes(10**6)
-    low, high = payload.tiles.overlapping(payload.home_ps)
-
-    def uneven(key: str) -> bytes:
-        name, _, number = key.partition(":")
-        is_heavy = name == "events" and (int(number) - (low + high) // 2) % every == 0
-        return part(key) + (noise[: 3 * len(part(key))] if is_heavy else b"")
-
-    monkeypatch.setattr(payload, "part", uneven)
-    embedded = embed(payload, max_bytes)
-    here = {key: len(text) for key, text in embedded.parts}
-    counters = sorted(int(key.partition(":")[2]) for key in here if key.startswith("events:"))
-    assert 1 <= len(counters) < n
-    kinds = {key.partition(":")[0] for key in here} & {"events", "stats"}
-    of_window = here.get("window", 0) / len(counters)
-    left = max_bytes - size(payload, embedded)
-    for tile in {counters[0] - 1, counters[-1] + 1} & {*range(n)}:
-        assert left < sum(len(as_text(uneven(f"{kind}:{tile}"))) for kind in kinds) + 1.5 * of_window
-
-
-def test_a_window_is_packed_once(payload: Payload, monkeypatch: pytest.MonkeyPatch) -> None:
-    spans = []
-    monkeypatch.setattr(
-        payload_module, "window_pack", lambda cut, span: (spans.append(span), window_pack(cut, span))[1]
+def test_where_typical_steps_have_too_many_rows_the_middle_of_them_is_kept(payload: Payload) -> None:
+    begin, end = payload.kept_ps
+    n_bytes = sum(
+        one.row_bytes * len(one.rows_within(payload.kept_ps)) for one in payload.sections.values() if one.interval
     )
-    for max_bytes in (200_000, 250_000, 300_000, 350_000):
-        spans.clear()
-        embed(payload, max_bytes)
-        assert 0 < len(spans) == len(set(spans)) <= 5
+    narrow, _ = window_of(of_steps_in(payload, _WINDOW_BYTES=n_bytes // 2))
+    assert narrow == pytest.approx([begin + 0.375 * (end - begin), end - 0.375 * (end - begin)])
+
+
+def test_the_state_of_a_page_says_that_nobody_will_answer(of_steps: Embedded) -> None:
+    state = of_steps.state()
+    assert state["is_offline"] is True
+    assert [tuple(part) for part in state["parts"]] == list(of_steps.parts)
 
 
 def test_of_a_table_that_is_too_large_no_whole_part_is_built(payload: Payload, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -418,18 +349,8 @@ def test_of_a_table_that_is_too_large_no_whole_part_is_built(payload: Payload, m
     large = Section("large", n_rows, rows, row_bytes=8)
     assert large.n_parts == 2
     monkeypatch.setitem(payload.all, "large", large)
-    embed(payload, 250_000)
+    of_steps_in(payload, STEPS_BYTES=250_000)
     assert max(built, default=0) < n_rows / 100
-
-
-def test_what_a_notebook_keeps_is_chosen_once_for_its_pages_too(
-    payload: Payload, packed: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delitem(payload.__dict__, "of_steps", raising=False)
-    first = embed(payload, "steps")
-    n_packed = len(packed)
-    assert embed(payload, "steps") is first
-    assert len(packed) == n_packed > 0
 
 
 def test_rows_of_a_list_are_made_once_however_often_their_part_is_asked_for() -> None:

@@ -44,7 +44,6 @@ from tfprof_widgets.show import (
     snapshot,
 )
 from tfprof_widgets.show import payload as payload_module
-from tfprof_widgets.show import widgets as data_module
 
 
 def test_a_time_range_is_two_whole_nanoseconds_or_nothing() -> None:
@@ -294,7 +293,7 @@ def test_other_messages_are_left_alone(payload: Payload, sent: Sent) -> None:
 def test_outside_ipython_everything_that_is_kept_is_there_at_once(payload: Payload) -> None:
     model = TraceData(payload)
     assert {key for key, _ in model.parts} == {*payload.first, *payload.keys}
-    assert (model.n_left_out, model.is_offline) == (0, False)
+    assert not model.is_offline
 
 
 @pytest.fixture
@@ -306,10 +305,9 @@ def test_what_a_notebook_keeps_is_put_in_once_after_the_output_of_the_cell(paylo
     model = TraceData(payload)
     changes: list[Any] = []
     model.observe(lambda change: changes.append(change["new"]), "parts")
-    assert ([key for key, _ in model.parts], model.n_left_out) == ([*payload.first], -1)
+    assert [key for key, _ in model.parts] == [*payload.first]
     shell.end_cell()
     assert {key for key, _ in model.parts} == {*payload.first, *payload.keys}
-    assert model.n_left_out == 0
     shell.end_cell()
     assert (len(changes), shell.waiting) == (1, [])
 
@@ -319,7 +317,7 @@ def test_what_takes_long_to_find_is_sent_unasked_before_what_a_notebook_keeps_is
 ) -> None:
     model = TraceData(payload)
     n_sent: list[int] = []
-    monkeypatch.setattr(data_module, "embed", lambda *_, **__: n_sent.append(len(sent)) or 1 / 0)
+    monkeypatch.setattr(Payload, "of_steps", property(lambda _: n_sent.append(len(sent)) or 1 / 0))
     assert sent == []
     shell.end_cell()
     assert {"advice:0", "source_lines:0", "layers:0", "op_places:0"} <= set(payload.late_keys)
@@ -331,10 +329,10 @@ def test_what_takes_long_to_find_is_sent_unasked_before_what_a_notebook_keeps_is
 def test_a_failure_to_embed_does_not_fail_the_cell(
     payload: Payload, shell: FakeShell, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(data_module, "embed", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(Payload, "of_steps", property(lambda _: 1 / 0))
     model = TraceData(payload)
     shell.end_cell()
-    assert ([key for key, _ in model.parts], model.n_left_out) == ([*payload.first], -1)
+    assert [key for key, _ in model.parts] == [*payload.first]
     assert "could not put parts" in caplog.text
 
 
@@ -348,7 +346,7 @@ def test_the_saved_state_of_a_large_trace_keeps_within_its_size(monkeypatch: pyt
     model = TraceData(made)
     state = model.get_state()
     assert sum(len(key) + len(text) for key, text in state["parts"]) <= 250_000 + 1000
-    assert 0 < model.n_left_out < len(made.keys)
+    assert 0 < len(state["parts"]) - len(made.first) < len(made.keys)
     assert any(key.startswith("events:") for key, _ in model.parts)
 
 

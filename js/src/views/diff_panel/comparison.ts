@@ -1,8 +1,6 @@
 /** What a comparison of two runs shows: its payload, rows, words, and one selection for both runs. */
 
 import type { Link } from "../../data/link";
-import { fromBase64, inflate } from "../../data/pack";
-import type { AnyModel } from "../../data/widget";
 import { formatBytes, formatCount, formatNumber } from "../../model/text";
 import { h, unspoken } from "../../ui/dom";
 
@@ -64,11 +62,6 @@ export interface DiffContent {
   readonly pairs: readonly (readonly [string, string])[];
   readonly lone: readonly (readonly string[])[];
   readonly alignment: Alignment;
-}
-
-export async function readContent(model: AnyModel): Promise<DiffContent> {
-  const bytes = await inflate(fromBase64(String(model.get("packed") ?? "")));
-  return JSON.parse(new TextDecoder().decode(bytes)) as DiffContent;
 }
 
 const MARKS: Readonly<Record<string, string>> = {

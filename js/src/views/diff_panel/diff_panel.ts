@@ -2,6 +2,7 @@
 
 import { connectLink, type Link } from "../../data/link";
 import { CATEGORIES, CATEGORY_LABELS } from "../../data/meta";
+import { unpacked } from "../../data/widget";
 import { keepTogether, SHOW_WINDOW, SharedWindow, type ShownWindow, WINDOW_SHOWN } from "../../model/range";
 import { niceTicks } from "../../model/steps";
 import { type CsvColumns, fields, formatCount, formatMs, formatNumber } from "../../model/text";
@@ -23,7 +24,6 @@ import {
   Partners,
   passing,
   ratioMarks,
-  readContent,
   rowsOf,
   runBadge,
   SharedSelection,
@@ -430,13 +430,12 @@ export const diffPanel: ViewBuilder = {
   name: "diff_panel",
   async build(view) {
     view.root.classList.add("tfp-diff");
-    const reference = String(view.model.get("data"));
-    const [content, ...links] = await Promise.all([
-      view.host.getModel(reference, { signal: view.signal }).then(readContent),
+    const [text, linkA, linkB] = await Promise.all([
+      unpacked(view.model.get("packed")),
       linkOf(view, "timeline_a"),
       linkOf(view, "timeline_b"),
     ]);
-    const [linkA, linkB] = links;
+    const content: DiffContent = JSON.parse(text);
     const timelines = new Timelines(view, content);
     const selection = new SharedSelection([linkA, linkB], new Partners(content.pairs, content.lone), view.signal);
     const parts = breakdown(content.categories, content.step_times);

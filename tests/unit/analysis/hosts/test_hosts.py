@@ -28,7 +28,6 @@ from tests.unit.analysis.parity.parity_case import MARKED_KINDS, Case
 from tests.unit.analysis.xprof_oracle import rows, xprof_of_runs
 from tfprof_widgets.analysis import GUIDE_CATEGORIES, TABLES, Analysis, Facts, Selection
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.show import worker_meta
 from tfprof_widgets.trace import merge_traces
 
 CATEGORIES = {
@@ -303,7 +302,6 @@ def test_workers_that_wait_for_a_parameter_server_do_not_hold_each_other_up() ->
     assert not results.workers.wait_for_each_other
     assert results.stragglers.empty
     assert [one for one in results.advice if one.rule == "straggler"] == []
-    assert worker_meta(results.workers)["workers_wait"] is False
 
 
 @pytest.mark.parametrize("n_hosts", [2, 4, 8])
