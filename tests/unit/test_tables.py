@@ -38,7 +38,7 @@ TIMES = {
 OF_A_PROFILE = (
     *("events", "flows", "steps", "workers", "ops", "kernels", "copies", "hlo_ops", "layers", "source_lines", "scopes"),
     *("variables", "hosts", "stragglers", "communication", "advice_table", "counters", "system", "system_findings"),
-    *("overview.breakdown", "overview.top_ops", "overview.tf_functions", "memory.summary"),
+    *("overview.breakdown", "overview.tf_functions", "memory.summary"),
     *(f"input_pipeline.{name}" for name in ("categories", "ops", "steps", "hosts", "pipelines", "iterators")),
 )
 IS_OF_KIND: dict[str, Callable[[pd.Series], bool]] = {
