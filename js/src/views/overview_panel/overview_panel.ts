@@ -1,6 +1,6 @@
 /** How long a step takes, what limits it, one step to scale, and what to change. */
 
-import { type AdviceMeta, CATEGORY_LABELS, type OverviewMeta } from "../../data/meta";
+import { type AdviceMeta, type AttributionRow, CATEGORY_LABELS, type OverviewMeta } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
 import { reasonOf, within } from "../../data/widget";
 import { leafOf } from "../../model/names";
@@ -339,13 +339,15 @@ function placeOf({ whole: { data }, signal }: TraceView): HTMLElement {
   const place = h("span.place", "\u00a0");
   const say = () => {
     const { advice = [], attribution = [], overview } = data.meta;
-    const isNone = nNumbered(advice) === 0;
-    place.hidden = data.isOffline && isNone;
-    const rows = attribution.filter((row) => row.advice === 0 && row.step === (overview.typical_steps?.[0] ?? -1));
+    const isOfOne = ({ advice: card, step }: AttributionRow) => card === 0 && step === overview.typical_steps?.[0];
+    const rows = nNumbered(advice) > 0 ? attribution.filter(isOfOne) : [];
     const half = rows.reduce((sum, { time_ms }) => sum + time_ms, 0) / 2;
     const all = (["line", "layer", "op"] as const).map((field) => mostOf(rows, (row) => row[field]));
-    const [name] = all.find(([name, ms]) => name && ms > half) ?? [""];
-    if (!isNone && name) place.replaceChildren(`${numeral(0)} `, h("code", { title: name }, leafOf(name)));
+    const at = all.findIndex(([name, ms]) => name && ms > half);
+    place.hidden = at < 0 && (data.isOffline || data.isWhole("attribution"));
+    if (at < 0) return;
+    const [name] = all[at];
+    place.replaceChildren(`${numeral(0)} `, h("code", { title: name }, at === 0 ? name : leafOf(name)));
   };
   data.onTables(say, signal, ["attribution", "advice"]);
   say();

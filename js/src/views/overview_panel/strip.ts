@@ -3,7 +3,7 @@
 import { numbers, type Span, timeAt, xAt } from "../../data/columns";
 import { type AttributionRow, CATEGORY_LABELS } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
-import { leafOf, tipName } from "../../model/names";
+import { leafOf, opLabel, tipName } from "../../model/names";
 import { stepWords } from "../../model/range";
 import { niceTicks, timeOfSteps } from "../../model/steps";
 import {
@@ -31,9 +31,7 @@ const [LABEL_PX, NARROW_LABEL_PX, NARROW_PX] = [104, 78, 700];
 const [LEAST_PX, PAD_PX] = [0.7, 4];
 const COPIES = ["copy_to_device", "device_to_device", "output"];
 
-/** The last part of a name that says something: what sends a tensor is called "_3". */
-const shortName = ({ op, event }: AttributionRow) =>
-  (leafOf(op).startsWith("_") ? op.split("/").at(-2) : leafOf(op)) || event;
+const shortName = ({ op, event }: AttributionRow) => leafOf(opLabel(op)) || event;
 const labelOf = (category: string) => CATEGORY_LABELS[category] ?? category;
 /** What a card and its bracket are called. */
 export const numeral = (card: number) => "①②③"[card];
