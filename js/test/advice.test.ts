@@ -157,7 +157,9 @@ describe("cards of the overview panel", () => {
 
   it("say how long a step takes with the first of them", async () => {
     const { root } = await show([adviceOf("a", { gain_ratio: 0.8, evidence: [["estimate", "measured"]] })]);
-    expect(root.querySelector(".tfp-goal")?.textContent).toBe("≈ 4.26 mson average, if ① is fixedabout 5.0 times faster");
+    expect(root.querySelector(".tfp-goal")?.textContent).toBe(
+      "≈ 4.26 mson average, if ① is fixedabout 5.0 times faster",
+    );
   });
 
   it("select their evidence at a first press, name its view, and take it back at a second", async () => {

@@ -181,7 +181,8 @@ class Strip {
     const edges = Array.from(of, (n, k) => `H${xOf(k)}V${floor - (n / most) * LANE_PX}`).join("");
     of.forEach((n, k) => {
       const span = { t0: timeAt(this.#span, of.length, k), t1: timeAt(this.#span, of.length, k + 1) };
-      if (n >= 0.05) this.#hits.push({ lane: 3, span, tip: { title: `${formatNumber(n, 2)} ops at once`, lines: [] }, ops: [] });
+      if (n >= 0.05)
+        this.#hits.push({ lane: 3, span, tip: { title: `${formatNumber(n, 2)} ops at once`, lines: [] }, ops: [] });
     });
     const text = svg("text", { x: 0, y: TOPS[3] + 13 }, `up to ${formatNumber(most, 2)} ops`);
     return [text, svg("path.at-once", { d: `M${this.#left} ${floor}${edges}H${this.#width}V${floor}Z` })];
