@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -226,13 +226,18 @@ def _most(facts: Facts) -> dict[str, str]:
 
 def _in_all(facts: Facts, chosen: pd.DataFrame, limit: Verdict) -> Verdict:
     """What limits the steps, after where most of the time is."""
-    outside, anew = _outside(facts, chosen), _anew(facts, chosen)
-    if outside and anew:  # what these wait for is making it
-        return untold(f"{outside}. {anew}")
-    before = f"{f'{outside}. In them: ' if outside else ''}{_in_compiling(facts.steps.frame, facts.averaged_steps)}"
-    after = f" {anew}" if anew else ""
-    sentence, headline = (f"{before}{words}{after}" for words in (limit.sentence, limit.headline))
-    return replace(limit, sentence=sentence, headline=headline)
+    anew = _anew(facts, chosen)
+
+    def said(words: str, *, in_shares: bool) -> str:
+        outside = _outside(facts, chosen, in_shares=in_shares)
+        if outside and anew:  # what these wait for is making it
+            return f"{outside}. {anew}"
+        among = f"{outside}. In them: " if outside else ""
+        compiling = _in_compiling(facts.steps.frame, facts.averaged_steps, in_shares=in_shares)
+        return " ".join(filter(None, (f"{among}{compiling}{words}", anew)))
+
+    sentence, headline = said(limit.sentence, in_shares=False), said(limit.headline, in_shares=True)
+    return Verdict(limit.limiter, limit.kind if limit.sentence in sentence else "", sentence, headline)
 
 
 _MANY = 5
@@ -246,7 +251,7 @@ def _anew(facts: Facts, chosen: pd.DataFrame) -> str:
     return "There is a new pipeline for each step, as each call of predict or evaluate makes one."
 
 
-def _outside(facts: Facts, chosen: pd.DataFrame) -> str:
+def _outside(facts: Facts, chosen: pd.DataFrame, *, in_shares: bool) -> str:
     """That most of the time from the first step to the last is no such step, before what limits the steps."""
     coverage, kinds = facts.coverage, kinds_of(chosen["name"])
     which = "training steps" if "train" in kinds else "steps"
@@ -254,13 +259,11 @@ def _outside(facts: Facts, chosen: pd.DataFrame) -> str:
     if coverage.between_ps <= (1 - MOST) * whole_ps or len(chosen) < MIN_STEPS:
         return ""
     between, whole = (milliseconds(ps / PS_PER_MS) for ps in (coverage.between_ps, whole_ps))
-    return (
-        f"{percent(coverage.between_ps / whole_ps)} of the time from the first step to the last is outside of {which} "
-        f"({between} of {whole})"
-    )
+    times = "" if in_shares else f" ({between} of {whole})"
+    return f"{percent(coverage.between_ps / whole_ps)} of the time from the first step to the last is outside of {which}{times}"
 
 
-def _in_compiling(frame: pd.DataFrame, chosen: Averaged) -> str:
+def _in_compiling(frame: pd.DataFrame, chosen: Averaged, *, in_shares: bool) -> str:
     """That most of the time of steps is in those that compile again and are not averaged, before what limits the others."""
     time_ms = frame["step_time_ms"].to_numpy()
     compiling_ms = float(time_ms[chosen.compiles_again].sum())
@@ -268,10 +271,8 @@ def _in_compiling(frame: pd.DataFrame, chosen: Averaged) -> str:
     n = int(chosen.compiles_again.sum())
     if n < MIN_STEPS or compiling_ms <= MOST * whole_ms:
         return ""
-    return (
-        f"{n} steps compile again and take {percent(compiling_ms / whole_ms)} of the time of all steps "
-        f"({milliseconds(compiling_ms)} of {milliseconds(whole_ms)}). In the others: "
-    )
+    times = "" if in_shares else f" ({milliseconds(compiling_ms)} of {milliseconds(whole_ms)})"
+    return f"{n} steps compile again and take {percent(compiling_ms / whole_ms)} of the time of all steps{times}. In the others: "
 
 
 def _step_times(chosen: pd.DataFrame) -> dict[str, float]:

@@ -104,7 +104,7 @@ class AdviceCards {
       "div.body",
       { id, role: "group", "aria-label": "Why, and what to write", hidden: !isNumbered },
       one.headline && h("p", one.title),
-      one.fix.words && h("p", one.fix.words),
+      ...fixOf(one.fix.words),
       code && codeOf(one),
       h("div.acts", evidence, code && copy, isMeasurable(this.view, one) && this.#measureButton(one, gain)),
     );
@@ -250,6 +250,13 @@ class Details {
 function categoryOf({ whole }: TraceView, card: number): string {
   const rows = (whole.data.meta.attribution ?? []).filter(({ advice }) => advice === card);
   return mostOf(rows, ({ category }) => category)[0] || "other";
+}
+
+/** What to do: the first sentences of many, the others when asked for. */
+function fixOf(words: string): HTMLElement[] {
+  const [, first = words, rest = ""] = /^(.{70,}?[.:]) (?=[A-Z])(.{60,})$/s.exec(words) ?? [];
+  const more = rest !== "" && h("details", h("summary", "More"), rest);
+  return [first !== "" && h("p", first), more].filter((one) => one instanceof HTMLElement);
 }
 
 /** Code to paste; where it stands in place of a statement of the user's, both. */
