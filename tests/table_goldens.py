@@ -74,7 +74,7 @@ def tables_of(prof: tfprof.Profile) -> dict[str, Callable[[], pd.DataFrame]]:
         "hosts": lambda: prof.hosts.assign(path=[Path(path).name for path in prof.hosts["path"]]),
         "advice": lambda: prof.advice_table,
         **{f"tree_{view}": partial(prof.tree, view) for view in VIEWS},
-        **{f"overview_{name}": partial(getattr, overview, name) for name in ("breakdown", "top_ops", "tf_functions")},
+        **{f"overview_{name}": partial(getattr, overview, name) for name in ("breakdown", "tf_functions")},
         **{f"input_{name}": partial(getattr, data, name) for name in OF_INPUT},
         "memory_summary": lambda: memory.summary,
         "memory_peak": lambda: by_allocator(prof, "peak"),

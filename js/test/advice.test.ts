@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 
 import { afterEach, describe, expect, it } from "vitest";
-import type { AdviceMeta, TraceMeta } from "../src/data/meta";
+import type { AdviceMeta, OverviewMeta, TraceMeta } from "../src/data/meta";
 import type { Pack } from "../src/data/pack";
 import { gainWords, isShown, largestPart } from "../src/model/overview";
 import { BRING_VIEW } from "../src/ui/controls";
@@ -64,14 +64,25 @@ afterEach(() => document.body.replaceChildren());
 
 describe("words of an advice", () => {
   it("say what it saves at most or about, and nothing of the kind where it is not about time", () => {
-    const words = (given: Partial<AdviceMeta>, ms?: number) => gainWords(adviceOf("a", given), ms).join(" ").trim();
-    expect(words({}, 246)).toMatch(/^saves up to 33 % 8\d\.\d ms a step$/);
-    expect(words({})).toBe("saves up to 33 %");
-    expect(words({ evidence: [["estimate", "half of it"]] })).toBe("saves about 33 %");
-    expect(words({ share_of: "sample" }, 246)).toBe("saves up to 33 % of a sample's time");
-    expect(words({ share_of: "time captured" }, 246)).toBe("saves up to 33 % of all captured");
-    expect(words({ gain_ratio: 0 }, 246)).toBe("no speed-up");
-    expect(words({ gain_ratio: 0, fix: { words: "", code: "" } }, 246)).toBe("gain not known");
+    const step_time = { avg: 100, std: 0, min: 90, max: 190, median: 92, n: 10, n_averaged: 9 };
+    const gain = (given: Partial<AdviceMeta>, overview: OverviewMeta = { step_time }) =>
+      gainWords(adviceOf("a", { gain_ratio: 0.5, ...given }), overview);
+    const words = (...given: Parameters<typeof gain>) => {
+      const { saves, share, of } = gain(...given);
+      return `${saves} ${share} ${of}`.trim();
+    };
+    const estimate: Partial<AdviceMeta> = { evidence: [["estimate", "half of it"]] };
+    expect(words({})).toBe("saves up to 50 % 100 → 50.0 ms on average");
+    expect(words({}, { step_time: { ...step_time, n_averaged: 1 } })).toBe("saves up to 50 % 100 → 50.0 ms a step");
+    expect(words({}, {})).toBe("saves up to 50 %");
+    expect(words(estimate)).toBe("saves about 50 % 100 → 50.0 ms on average");
+    expect(words({ share_of: "sample" })).toBe("saves up to 50 % of a sample's time");
+    expect(words({ share_of: "time captured" })).toBe("saves up to 50 % of all captured");
+    expect(words({ gain_ratio: 0 })).toBe("no speed-up");
+    expect(words({ gain_ratio: 0, fix: { words: "", code: "" } })).toBe("gain not known");
+    expect(gain({}).left).toMatchObject({ ms: 50, bound: "≥", times: "up to 2.0 times faster" });
+    expect(gain(estimate).left).toMatchObject({ bound: "≈", times: "about 2.0 times faster" });
+    expect([gain({ gain_ratio: 1 }), gain({ share_of: "sample" })].map(({ left }) => left)).toEqual([null, null]);
   });
 
   it("name the largest part of a step of a run without advice", () => {
@@ -146,7 +157,9 @@ describe("cards of the overview panel", () => {
 
   it("say how long a step takes with the first of them", async () => {
     const { root } = await show([adviceOf("a", { gain_ratio: 0.8, evidence: [["estimate", "measured"]] })]);
-    expect(root.querySelector(".tfp-goal")?.textContent).toBe("≈ 4.24 msif ① is fixedabout 5.0 times faster");
+    expect(root.querySelector(".tfp-goal")?.textContent).toBe(
+      "≈ 4.26 mson average, if ① is fixedabout 5.0 times faster",
+    );
   });
 
   it("select their evidence at a first press, name its view, and take it back at a second", async () => {

@@ -238,7 +238,7 @@ describe("what is said of one host", () => {
       { category: "host_compute", ms: 9, ratio: 0.75 },
       { category: "input", ms: 3, ratio: 0.25 },
     ]);
-    expect(overview.verdict).toBe("On a a step takes 12.0 ms; its largest part is host compute (75 %).");
+    expect(overview.headline).toBe("On a a step takes 12.0 ms; its largest part is host compute (75 %).");
     expect(overview.verdict_detail).toBe("All hosts: Input-bound.");
     expect(idle_ps).toEqual([4 * MS, 0]);
   });
@@ -246,7 +246,7 @@ describe("what is said of one host", () => {
   it("says that a host has no step", () => {
     const { meta, tables } = scene();
     const own = new HostTables(meta, (name) => (name === "steps" ? undefined : tables[name]), "a");
-    expect(hostMeta(own).overview.verdict).toContain("No step was found on a");
+    expect(hostMeta(own).overview.headline).toContain("No step was found on a");
     expect(hostMeta(own).overview.breakdown).toEqual([]);
   });
 

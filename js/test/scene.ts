@@ -270,6 +270,8 @@ function overview(nSteps: number, isCpu: boolean): TraceMeta["overview"] {
   return {
     step_time: { avg: 21.3, std: 0.4, min: 19.9, max: 22.2, median: 21.2, n: nSteps, n_averaged: nSteps - 1 },
     verdict: `Input-bound: the ${isCpu ? "model" : "GPU"} waits 13.1 of 21.3 ms a step for data (62 %).`,
+    kind: "Input-bound",
+    headline: `The ${isCpu ? "model" : "GPU"} waits 62 % of a step for data.`,
     verdict_detail: "The slowest part of the pipeline is Map: 11.9 ms a step on 1 of 16 threads.",
     limiter: "input",
     breakdown: CATEGORIES.map((category) => ({ category, ms: ms[category] ?? 0, ratio: (ms[category] ?? 0) / 21.3 })),

@@ -28,8 +28,8 @@ describe("timeline", () => {
     expect(fold?.title).toContain("in total");
     fold?.click();
     await frame();
-    // All but the last three, which have no room below the device.
-    expect(nLines()).toBe(before + 9);
+    // All but the last two, which have no room below the device.
+    expect(nLines()).toBe(before + 10);
     const host = () => root.querySelectorAll<HTMLButtonElement>(".tl-plane")[1];
     host().click();
     await frame();

@@ -247,7 +247,8 @@ def _of_steps(texts: Texts, scope: str) -> Iterator[Figure]:
         for match in re.finditer(rf"{NUMBER} of ({NUMBER}) ms a step", text):
             yield figure(("step", "", "", "time"), STEADY, f"{match[1]} ms", place)
         for match in re.finditer(
-            rf"[Ss]tep .*\b(mean|median) ({TIME})|^(mean|median) ({TIME})|ms · (mean) ({TIME})", text
+            rf"[Ss]tep .*\b(mean|median) ({TIME})|^(mean|median) ({TIME})|ms · (mean) ({TIME})|^A (step), on average ({TIME})$",
+            text,
         ):
             name, time = [one for one in match.groups() if one]
             yield figure(("step", "", "", "median" if name == "median" else "time"), STEADY, time, place)
@@ -317,6 +318,9 @@ def _header(texts: Texts) -> Iterator[Figure]:
         if match := re.match("of a step the ([CG]PU)", parts.get("div.d[0]", "")):
             name = "Device compute" if match[1] == "GPU" else "Host compute"
             yield figure(("part of a step", name, "", "share"), STEADY, f"{value} %", start)
+        if match := re.search(rf", if ([{_NUMERALS}]) is fixed", parts.get("div.d[0]", "")):
+            number = str(_NUMERALS.index(match[1]) + 1)
+            yield figure(("card", number, "", "left"), STEADY, f"{value[2:]} {unit.strip()}", start)
     for place, text in texts.items():
         name = next((name for words, name in _HEADLINES.items() if words in text and " h2." in place), "")
         if share := name and texts.get(f"{place} span.nb[0]", texts.get(f"{place} span.nb", "")):
@@ -336,7 +340,7 @@ _NUMERALS = "①②③"
 
 
 def _cards(texts: Texts) -> Iterator[Figure]:
-    """What of the drawn step each numbered card is about: the line of the headline, the brackets, and what the drawing says."""
+    """What of the drawn step each numbered card is about: the brackets, and what the drawing says."""
     drawn = {
         place.partition("@")[0]: (match[1], text)
         for place, text in texts.items()
@@ -344,11 +348,13 @@ def _cards(texts: Texts) -> Iterator[Figure]:
         and place.endswith("svg.@aria-label")
     }
     for place, text in texts.items():
-        if match := re.match(
-            rf"([{_NUMERALS}]) .*: ({TIME}) of (.*), most of it|([{_NUMERALS}]) .*: ({TIME}) of (.*)$", text
-        ):
-            numeral, time, step = [one for one in match.groups() if one]
-            yield figure(("card", str(_NUMERALS.index(numeral) + 1), "", "time"), step, time, place)
+        if match := re.fullmatch(rf"({NUMBER}(?: \S+)?) → ({TIME}) (?:on average|a step)", text):
+            before, left = match.groups()
+            number = texts[f"{place.partition(' div.gain')[0]} h3.title i."]
+            yield figure(
+                ("step", "", "", "time"), STEADY, before if " " in before else f"{before} {left.split()[1]}", place
+            )
+            yield figure(("card", number, "", "left"), STEADY, left, place)
         for start, (step, _) in drawn.items():
             if place.startswith(f"{start} ") and (match := re.fullmatch(rf"([{_NUMERALS}]) ({TIME})", text)):
                 yield figure(("card", str(_NUMERALS.index(match[1]) + 1), "", "time"), step, match[2], place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -38,7 +39,7 @@ TIMES = {
 OF_A_PROFILE = (
     *("events", "flows", "steps", "workers", "ops", "kernels", "copies", "hlo_ops", "layers", "source_lines", "scopes"),
     *("variables", "hosts", "stragglers", "communication", "advice_table", "counters", "system", "system_findings"),
-    *("overview.breakdown", "overview.top_ops", "overview.tf_functions", "memory.summary"),
+    *("overview.breakdown", "overview.tf_functions", "memory.summary"),
     *(f"input_pipeline.{name}" for name in ("categories", "ops", "steps", "hosts", "pipelines", "iterators")),
 )
 IS_OF_KIND: dict[str, Callable[[pd.Series], bool]] = {
@@ -177,6 +178,22 @@ def test_a_card_is_about_rows_of_its_own_whose_time_its_gain_is_or_a_stated_part
             inside = (shown["start_ms"] * 1e6 < end) & ((shown["start_ms"] + shown["duration_ms"]) * 1e6 > begin)
             assert inside.any()
         assert why_gain_is_not_of_rows(whole.run.results, at) == ""
+
+
+def test_what_the_first_screen_says_are_the_figures_of_the_tables(prof: tfprof.Profile) -> None:
+    overview = prof.overview
+    ratio = dict(zip(overview.breakdown["category"], overview.breakdown["ratio"], strict=True))
+    if overview.n_steps_averaged:
+        assert overview.busy_ratio in (ratio["device_compute"], ratio["host_compute"])
+    assert not overview.kind or f"{overview.kind}: " in overview.verdict
+    headline, verdict = (re.findall(r"<?\d+ %", text) for text in (overview.headline, overview.verdict))
+    assert headline[:1] == verdict[:1]
+    assert set(verdict) <= set(headline)
+    for text in (overview.verdict, *(one.title for one in prof.advice)):
+        for part, whole, share in re.findall(r"([\d.,]+) of ([\d.,]+) ms a step[^.;(]*\(<?(\d+) %\)", text):
+            part_ms, whole_ms = (float(one.replace(",", "")) for one in (part, whole))
+            assert whole_ms == pytest.approx(overview.step_time_avg_ms, rel=0.006), text
+            assert part_ms / whole_ms * 100 == pytest.approx(float(share), abs=1.1), text
 
 
 @pytest.mark.parametrize("number", [*range(60), *(pytest.param(i, marks=pytest.mark.nightly) for i in range(60, 200))])

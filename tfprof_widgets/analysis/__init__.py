@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from .ops.executions import Occurrences, op_occurrences, unit_of_name
     from .ops.kernels import Kernels, Launch, kernel_sums, OTHER_KERNELS, is_eligible_type, parse_launch
     from .ops.ops import (
-        ALL_HOSTS, UnitSums, IDLE, N_TOP_OPS, OPS_COLUMNS, OpSums, aggregate_ops, by_type,
+        UnitSums, IDLE, OPS_COLUMNS, OpSums, aggregate_ops, by_type,
     )
     from .ops.other import OTHER_COPIES, compute_tf_functions, hlo_op_graph
     from .ops.shares import FAMILIES, families, hlo_families, op_families

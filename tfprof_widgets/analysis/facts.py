@@ -34,7 +34,6 @@ from .ops.ops import (
     OpSums,
     TravellingUnits,
     UnitSums,
-    compute_top_ops,
     idle_by_side,
     merge_ops,
     op_sums,
@@ -416,15 +415,6 @@ class Facts:
     def ops_and_idle(self) -> pd.DataFrame:
         """The same with a row `IDLE` a side for the time in which no op ran."""
         return ops_table(self.op_shares, self.op_sums, self.idle_ps)
-
-    @cached_property
-    def top_ops(self) -> pd.DataFrame:
-        """The ops that cost most within the averaged steps, of each side, of all hosts and of each; see `compute_top_ops`."""
-        hosts = hosts_of(self.trace)
-        host = pd.Index(hosts).get_indexer(pd.Index(self.steps.frame["host"]))
-        n_averaged = np.bincount(host[self.is_averaged], minlength=len(hosts))
-        top = compute_top_ops(self.op_shares, self.step_sums, self.host_sums, n_averaged=n_averaged)
-        return self._without_others(top, [self.op_shares.type[i] for i in top["op"]])
 
     @cached_property
     def step_ops(self) -> pd.DataFrame:

@@ -13,20 +13,19 @@ from ..trace.capture_facts import unrecorded_remedy, unrecorded_verdict
 from .advice.causes import locked_ms
 from .advice.computing import NO_COMPUTE
 from .advice.run import Run
-from .common import PS_PER_MS, milliseconds, number, percent, plural, table_of_arrays
+from .common import PS_PER_MS, milliseconds, number, percent, plural
 from .facts import Facts
 from .hosts.hosts import Environment
 from .input.pipeline import INPUT_HIGH
 from .layers.layers import KnownLayers, find_layers
 from .layers.scopes import VENDOR
 from .memory.memory import judge_memory
-from .ops.ops import ALL_HOSTS
 from .out_of_memory.failure import MemoryFailure
 from .steps.categories import GUIDE_PREFIX, STEP_CATEGORIES
 from .steps.spans import MIN_STEPS, Averaged, kinds_of
 from .steps.steps import batch_words, batches_of, ran_on_device
 from .table import table
-from .verdict import MARKING, UNTOLD_INPUT, Verdict, idle_of, judge, op_time_of
+from .verdict import MARKING, UNTOLD_INPUT, Verdict, idle_of, judge, op_time_of, untold
 
 BREAKDOWN = table(
     """
@@ -38,17 +37,6 @@ BREAKDOWN = table(
     """,
     browser="category ms ratio",
 )
-
-TOP_OPS = table("""
-    overview.top_ops: an op that does not only wait for data, the most self time within the averaged steps first
-        name                   text   of the op in its graph, or its type where it was run eagerly
-        type                   text   such as `MatMul`
-        device                 text   the side it ran on, `Device` or `Host`
-        occurrences            int    how often it was executed
-        self_time_ms           float  time without what ran inside
-        self_time_ms_per_step  float  the mean of that a step [milliseconds]
-        self_time_ratio        float  part of the self time of all such ops of the side
-""")
 
 _OF_DEVICES = ("device_compute", "device_to_device", "device_collectives", "copy_to_device", "output")
 """What limits a step whatever the cores of the host do."""
@@ -96,6 +84,10 @@ class Overview:
     """The category that limits the steps, such as `input`; empty where there are none."""
     verdict: str
     """What limits the steps, in one sentence."""
+    kind: str
+    """The kind of that, such as `Host-bound`; empty where no part of a step is most of it, and without steps."""
+    headline: str
+    """The verdict without its kind, in shares of a step in place of times."""
     batches: str
     """How many batches an averaged step takes in one call, and the time of each; empty for one, and where nothing tells of more.
     """
@@ -125,10 +117,6 @@ class Overview:
     healthy program too. NaN without ops on the CPU."""
     device_duty_cycle_ratio: float
     """On a TPU the share of the time in which its cores did something else than wait for the host; NaN elsewhere."""
-    top_ops: pd.DataFrame
-    """The ops with the most self time within the averaged steps (the whole capture where there are none), of devices where
-    any ran ops, else of the CPU; iterators that only wait for others are left out. The table `overview.top_ops`.
-    """
     tf_functions: pd.DataFrame
     """What calls of `tf.function`s cost: the table `overview.tf_functions`."""
     findings: tuple[str, ...]
@@ -158,8 +146,8 @@ def compute_overview(facts: Facts, *, failure: MemoryFailure | None = None) -> O
     breakdown = _breakdown(chosen, times["step_time_avg_ms"])
     limit, busy_ratio, load = _judged(facts, chosen, breakdown, times["step_time_avg_ms"])
     memory = judge_memory(facts.memory.summary)
-    sentence, detail = _without_steps(environment, steps.frame, failure) or (
-        _sentence(facts, chosen, limit.sentence),
+    said, detail = _without_steps(environment, steps.frame, failure) or (
+        _in_all(facts, chosen, limit),
         " ".join(filter(None, (load, *memory, _detail(steps.frame, breakdown, limit.limiter, left_out)))),
     )
     return Overview(
@@ -174,7 +162,9 @@ def compute_overview(facts: Facts, *, failure: MemoryFailure | None = None) -> O
         is_inferred=bool((steps.frame["source"] == "inferred").any()),
         breakdown=breakdown,
         limiter=limit.limiter,
-        verdict=sentence,
+        verdict=said.sentence,
+        kind=said.kind,
+        headline=said.headline,
         batches=batch_words(*(chosen[name].to_numpy() for name in ("n_batches", "step_time_ms"))),
         verdict_detail=detail,
         covered_ratio=facts.coverage.ratio,
@@ -183,7 +173,6 @@ def compute_overview(facts: Facts, *, failure: MemoryFailure | None = None) -> O
         compute_32bit_ratio=steps.compute_32bit_ratio,
         **vars(op_time_of(facts.op_shares, facts.op_sums.self_ps)),  # host and device have the same names there
         **vars(idle_of(facts.idle_times)),
-        top_ops=_top_ops(facts),
         tf_functions=facts.tf_functions,
         findings=() if failure is not None else memory,
         environment=environment,
@@ -231,17 +220,24 @@ def _most(facts: Facts) -> dict[str, str]:
             found[name] = "in the optimizer"
         elif len(kinds) and by_type.max() > MOST * whole > 0:
             found[name] = f"in {kinds[int(by_type.argmax())]}"
-    pipeline = facts.tf_data.bottleneck_pipeline
-    return found if pipeline is None else found | {"input": f"for {pipeline['bottleneck_name']}"}
+    iterators, stage = facts.tf_data.iterators["name"], facts.tf_data.bottleneck
+    return found if stage < 0 else found | {"input": f"for {iterators.iloc[stage]}"}
 
 
-def _sentence(facts: Facts, chosen: pd.DataFrame, of_steps: str) -> str:
+def _in_all(facts: Facts, chosen: pd.DataFrame, limit: Verdict) -> Verdict:
     """What limits the steps, after where most of the time is."""
-    outside, anew = _outside(facts, chosen), _anew(facts, chosen)
-    if outside and anew:  # what these wait for is making it
-        return f"{outside}. {anew}"
-    among = f"{outside}. In them: " if outside else ""
-    return " ".join(filter(None, (f"{among}{_in_compiling(facts.steps.frame, facts.averaged_steps)}{of_steps}", anew)))
+    anew = _anew(facts, chosen)
+
+    def said(words: str, *, in_shares: bool) -> str:
+        outside = _outside(facts, chosen, in_shares=in_shares)
+        if outside and anew:  # what these wait for is making it
+            return f"{outside}. {anew}"
+        among = f"{outside}. In them: " if outside else ""
+        compiling = _in_compiling(facts.steps.frame, facts.averaged_steps, in_shares=in_shares)
+        return " ".join(filter(None, (f"{among}{compiling}{words}", anew)))
+
+    sentence, headline = said(limit.sentence, in_shares=False), said(limit.headline, in_shares=True)
+    return Verdict(limit.limiter, limit.kind if limit.sentence in sentence else "", sentence, headline)
 
 
 _MANY = 5
@@ -255,7 +251,7 @@ def _anew(facts: Facts, chosen: pd.DataFrame) -> str:
     return "There is a new pipeline for each step, as each call of predict or evaluate makes one."
 
 
-def _outside(facts: Facts, chosen: pd.DataFrame) -> str:
+def _outside(facts: Facts, chosen: pd.DataFrame, *, in_shares: bool) -> str:
     """That most of the time from the first step to the last is no such step, before what limits the steps."""
     coverage, kinds = facts.coverage, kinds_of(chosen["name"])
     which = "training steps" if "train" in kinds else "steps"
@@ -263,13 +259,11 @@ def _outside(facts: Facts, chosen: pd.DataFrame) -> str:
     if coverage.between_ps <= (1 - MOST) * whole_ps or len(chosen) < MIN_STEPS:
         return ""
     between, whole = (milliseconds(ps / PS_PER_MS) for ps in (coverage.between_ps, whole_ps))
-    return (
-        f"{percent(coverage.between_ps / whole_ps)} of the time from the first step to the last is outside of {which} "
-        f"({between} of {whole})"
-    )
+    times = "" if in_shares else f" ({between} of {whole})"
+    return f"{percent(coverage.between_ps / whole_ps)} of the time from the first step to the last is outside of {which}{times}"
 
 
-def _in_compiling(frame: pd.DataFrame, chosen: Averaged) -> str:
+def _in_compiling(frame: pd.DataFrame, chosen: Averaged, *, in_shares: bool) -> str:
     """That most of the time of steps is in those that compile again and are not averaged, before what limits the others."""
     time_ms = frame["step_time_ms"].to_numpy()
     compiling_ms = float(time_ms[chosen.compiles_again].sum())
@@ -277,10 +271,8 @@ def _in_compiling(frame: pd.DataFrame, chosen: Averaged) -> str:
     n = int(chosen.compiles_again.sum())
     if n < MIN_STEPS or compiling_ms <= MOST * whole_ms:
         return ""
-    return (
-        f"{n} steps compile again and take {percent(compiling_ms / whole_ms)} of the time of all steps "
-        f"({milliseconds(compiling_ms)} of {milliseconds(whole_ms)}). In the others: "
-    )
+    times = "" if in_shares else f" ({milliseconds(compiling_ms)} of {milliseconds(whole_ms)})"
+    return f"{n} steps compile again and take {percent(compiling_ms / whole_ms)} of the time of all steps{times}. In the others: "
 
 
 def _step_times(chosen: pd.DataFrame) -> dict[str, float]:
@@ -323,23 +315,6 @@ def _kinds(time_ms: Float64) -> list[_KindOfSteps]:
     return [_KindOfSteps.of(time_ms, np.sort(rows)) for rows in (order[:edge], order[edge:]) if len(rows)]
 
 
-def _top_ops(facts: Facts) -> pd.DataFrame:
-    """`name, type, device` and figures of the ops of one side that cost most, see `compute_top_ops`."""
-    shares, top = facts.op_shares, facts.top_ops
-    host, op = (top[name].to_numpy(np.int64) for name in ("host", "op"))
-    is_of_all, on_device = host == ALL_HOSTS, shares.is_device[op]
-    has_device = bool((is_of_all & on_device).any())
-    rows = np.flatnonzero(is_of_all & (on_device == has_device))
-    return table_of_arrays(
-        {
-            "name": np.array([shares.name[i] for i in op[rows].tolist()], np.object_),
-            "type": np.array([shares.type[i] for i in op[rows].tolist()], np.object_),
-            "device": np.array(["Device" if has_device else "Host"] * len(rows), np.object_),
-            **{name: top[name].to_numpy()[rows] for name in top.columns if name not in ("host", "op")},
-        }
-    )
-
-
 def _breakdown(chosen: pd.DataFrame, average: float) -> pd.DataFrame:
     columns, nothing = chosen[[f"{category}_ms" for category in STEP_CATEGORIES]], np.zeros(len(STEP_CATEGORIES))
     ms = columns.mean().to_numpy() if len(columns) else nothing
@@ -364,20 +339,20 @@ def _detail(frame: pd.DataFrame, breakdown: pd.DataFrame, limiter: str, left_out
 
 def _without_steps(
     environment: Environment, frame: pd.DataFrame, failure: MemoryFailure | None
-) -> tuple[str, str] | None:
+) -> tuple[Verdict, str] | None:
     """Verdict and detail of a capture that has no step to judge; None where it has."""
     if failure is not None:
-        return failure.sentence, " ".join(f"{action.words.rstrip('.:')}." for action in failure.actions[:1])
+        return untold(failure.sentence), " ".join(f"{action.words.rstrip('.:')}." for action in failure.actions[:1])
     if environment.unrecorded:
-        return unrecorded_verdict(environment.unrecorded), unrecorded_remedy(environment.unrecorded)
+        return untold(unrecorded_verdict(environment.unrecorded)), unrecorded_remedy(environment.unrecorded)
     if frame.empty and not environment.n_events:
-        return "Nothing was recorded.", "The capture holds no events: no op ran while it was on."
+        return untold("Nothing was recorded."), "The capture holds no events: no op ran while it was on."
     if frame.empty:
-        return (
+        nothing = (
             "No steps found: nothing in this capture was marked as a step, and no call on the main thread repeats for a fair "
-            "share of it.",
-            f"Mark steps with {MARKING[environment.framework]}.",
+            "share of it."
         )
+        return untold(nothing), f"Mark steps with {MARKING[environment.framework]}."
     return None
 
 

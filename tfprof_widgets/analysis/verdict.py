@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -54,44 +54,43 @@ class Verdict:
 
     limiter: str
     """A name of `STEP_CATEGORIES`; empty where nothing was measured."""
+    kind: str
+    """Such as `Host-bound`; empty where no part of a step is most of it."""
     sentence: str
+    """With the kind, and times of the mean step."""
+    headline: str
+    """The same without the kind, in shares of a step."""
 
 
 _HOST = ("dispatch", "kernel_launch")
 """One group: the device waits for calls of the host."""
-_SENTENCES = {
-    "input": "Input-bound: the {who} waits {part} of {whole} ms {step} for data ({share}){most}.",
-    "compile": "Compile-bound: tracing and compilation take {part} of {whole} ms {step} ({share}).",
-    "copy_to_device": "Copy-bound: the {device} waits {part} of {whole} ms {step} for copies from the host ({share}).",
-    "dispatch": "Host-bound: the {device} waits {part} of {whole} ms {step} for the host ({share}): {parts}.",
-    "kernel_launch": "Launch-bound: the {device} waits {part} of {whole} ms {step} for the host ({share}): {parts}.",
-    "sync": "Host-bound: in {part} of {whole} ms {step} the host waits for a {device} that has nothing to do ({share}).",
-    "checkpoint": "Checkpoint-bound: saving and restoring weights takes {part} of {whole} ms {step} ({share}).",
-    "device_collectives": "Communication-bound: exchange between {peers} takes {part} of {whole} ms {step} ({share}).",
-    "device_to_device": "Copy-bound: copies within and between {peers} take {part} of {whole} ms {step} ({share}).",
-    "output": "Output-bound: copies back to the host take {part} of {whole} ms {step} ({share}).",
-    "host_compute": "Host-bound: the {device} waits {part} of {whole} ms {step} for ops on the CPU ({share}){most}.",
-    "other": "Stalled: the {device} idles in {part} of {whole} ms {step} ({share}), and nothing on the host tells why.",
+_CLAIMS = {
+    "input": ("Input-bound", "the {who} waits {part} {step} for data{share}{most}"),
+    "compile": ("Compile-bound", "tracing and compilation take {part} {step}{share}"),
+    "copy_to_device": ("Copy-bound", "the {device} waits {part} {step} for copies from the host{share}"),
+    "dispatch": ("Host-bound", "the {device} waits {part} {step} for the host{share}: {parts}"),
+    "kernel_launch": ("Launch-bound", "the {device} waits {part} {step} for the host{share}: {parts}"),
+    "sync": ("Host-bound", "in {part} {step} the host waits for a {device} that has nothing to do{share}"),
+    "checkpoint": ("Checkpoint-bound", "saving and restoring weights takes {part} {step}{share}"),
+    "device_collectives": ("Communication-bound", "exchange between {peers} takes {part} {step}{share}"),
+    "device_to_device": ("Copy-bound", "copies within and between {peers} take {part} {step}{share}"),
+    "output": ("Output-bound", "copies back to the host take {part} {step}{share}"),
+    "host_compute": ("Host-bound", "the {device} waits {part} {step} for ops on the CPU{share}{most}"),
+    "other": ("Stalled", "the {device} idles in {part} {step}{share}, and nothing on the host tells why"),
 }
-_PYTHON = "Python-bound: no op computes in {part} of {whole} ms {step} ({share}): Python, or waiting."
-_RUNTIME = (
-    "Dispatch-bound: Python and the runtime around ops take {part} of {whole} ms {step} ({share}), the ops themselves "
-    "{computing}."
-)
+"""By what limits a step its kind, and what is said of it."""
+_PYTHON = ("Python-bound", "no op computes in {part} {step}{share}: Python, or waiting")
+_AROUND = "Python and the runtime around ops take {part} {step}{share}"
+_RUNTIME = ("Dispatch-bound", f"{_AROUND}, the ops themselves {{computing}}")
 _LOCKED = (
-    "Python-bound: Python and the runtime around ops take {part} of {whole} ms {step} ({share}); in {locked} ms of these Python "
-    "of the input runs, too, and one thread at a time can."
+    "Python-bound",
+    f"{_AROUND}; in {{locked}} of these Python of the input runs, too, and one thread at a time can",
 )
 """Without a device."""
 _COMPUTE = {
-    True: "Compute-bound: the {device} computes in {part} of {whole} ms {step} ({share}){most}.",
-    False: "Compute-bound: ops on the CPU compute in {part} of {whole} ms {step} ({share}){most}.",
+    True: "the {device} computes in {part} {step}{share}{most}",
+    False: "ops on the CPU compute in {part} {step}{share}{most}",
 }
-_LESS = {
-    True: "The {device} computes in {part} of {whole} ms {step} ({share}){most}.",
-    False: "Ops on the CPU compute in {part} of {whole} ms {step} ({share}){most}.",
-}
-"""The same of less than half of a step: no single group is most of it."""
 _LOST_TO = {
     "compile": "tracing and compilation",
     "copy_to_device": "copies from the host",
@@ -124,7 +123,7 @@ def judge(
     `python_ms` is without any op, and `locked_ms` beside Python of the input; `most` names what has most of a category.
     Differs from XProf: it looks at the input first."""
     if step_ms <= 0:
-        return Verdict("", "No step time was measured, so what limits the steps cannot be told.")
+        return untold("No step time was measured, so what limits the steps cannot be told.")
     host_ms = sum(ms.get(name, 0.0) for name in _HOST)
     of_host = max(_HOST, key=lambda name: ms.get(name, 0.0))
     groups = {name: part for name, part in ms.items() if name not in _HOST} | {of_host: host_ms}
@@ -133,35 +132,48 @@ def judge(
     compute = "device_compute" if has_device else "host_compute"
     limiter = max(groups, key=lambda name: (groups[name], name == compute))
     share = {name: part / step_ms for name, part in groups.items()}
-    parts = [f"{number(ms.get(name, 0.0))} ms {_OF_HOST[name]}" for name in (of_host, *(set(_HOST) - {of_host}))]
+    on_cpu = limiter in _HOST and not has_device
+    if limiter == compute:
+        kind, claim = "Compute-bound" if share[compute] >= _MOST else "", _COMPUTE[has_device]
+        lost = max((name for name in groups if name not in (compute, "input")), key=groups.__getitem__)
+        if share[lost] >= OTHER_HIGH:
+            what = _LOST_TO[lost] if has_device or lost not in _HOST else "Python and the runtime around ops"
+            claim += f"; another {percent(share[lost])} is lost to {what}"
+    elif on_cpu:
+        most_of_it = {_LOCKED: locked_ms, _PYTHON: python_ms}
+        kind, claim = next((one for one, part in most_of_it.items() if part >= groups[limiter] / 2), _RUNTIME)
+    else:
+        kind, claim = _CLAIMS[limiter]
+    if (limiter == compute or on_cpu) and waits and share.get("input", 0.0) >= INPUT_MODERATE:
+        claim += f"; {'it' if has_device else 'the model'} waits for data for another {percent(share['input'])}"
     words = {
-        "part": number(groups[limiter]),
-        "whole": number(step_ms),
-        "share": percent(share[limiter]),
         "step": f"a step{f' of {batches}' if batches else ''}",
-        "parts": " and ".join(parts),
         "computing": percent(share[compute]),
-        "locked": number(locked_ms),
         "most": f", most of it {most[limiter]}" if limiter in most else "",
         "peers": f"{device}s" if has_device else "hosts",
         "device": device,
         "who": device if has_device else "model",
     }
-    waits_long = waits and share.get("input", 0.0) >= INPUT_MODERATE
-    waited = f"; {'it' if has_device else 'the model'} waits for data for another {percent(share.get('input', 0.0))}."
-    if limiter != compute:
-        if limiter not in _HOST or has_device:
-            return Verdict(limiter, _SENTENCES[limiter].format(**words))
-        most_of_it = {_LOCKED: locked_ms, _PYTHON: python_ms}
-        text = next((one for one, ms in most_of_it.items() if ms >= groups[limiter] / 2), _RUNTIME).format(**words)
-        return Verdict("dispatch", f"{text[:-1]}{waited}" if waits_long else text)
-    text = (_COMPUTE if share[compute] >= _MOST else _LESS)[has_device].format(**words)
-    lost = max((name for name in groups if name not in (compute, "input")), key=groups.__getitem__)
-    what = _LOST_TO[lost] if has_device or lost not in _HOST else "Python and the runtime around ops"
-    is_much = share[lost] >= OTHER_HIGH
-    more = f"; another {percent(share[lost])} is lost to {what.format(**words)}." if is_much else text[-1]
-    text = f"{text[:-1]}{more}"
-    return Verdict(compute, f"{text[:-1]}{waited}" if waits_long else text)
+
+    def said(part: str, ratio: str, amount: Callable[[float], str]) -> str:
+        of_both = (f"{amount(ms.get(name, 0.0))} {_OF_HOST[name]}" for name in (of_host, *(set(_HOST) - {of_host})))
+        parts, locked = " and ".join(of_both), amount(locked_ms)
+        return claim.format(**words, part=part, share=ratio, parts=parts, locked=locked) + "."
+
+    ratio = percent(share[limiter])
+    times = said(f"{number(groups[limiter])} of {number(step_ms)} ms", f" ({ratio})", lambda part: f"{number(part)} ms")
+    shares = said(f"{ratio} of", "", lambda part: percent(part / step_ms))
+    sentence, headline = f"{kind}: {times}" if kind else _capital(times), _capital(shares)
+    return Verdict("dispatch" if on_cpu else limiter, kind, sentence, headline)
+
+
+def untold(sentence: str) -> Verdict:
+    """Where no part of a step is judged."""
+    return Verdict("", "", sentence, sentence)
+
+
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
 
 
 _OF_HOST = {"dispatch": "for Python and dispatch", "kernel_launch": "for kernel launches"}

@@ -62,6 +62,7 @@ SHOTS = (
     Shot("structure", "h100_resnet_mixed", "tree_view"),
     Shot("layers", "h100_resnet_mixed", "layer_table"),
     Shot("memory", "h100_lstm", "memory_timeline"),
+    Shot("memory_map", "h100_resnet_mixed", "memory_timeline", clicks_px=((524, 14),)),
     Shot("out_of_memory", "h100_oom", part=_of_view("dashboard"), height_px=300),
     Shot("input", "h100_cnn_input", "input_graph"),
     Shot("kernels", "h100_resnet_mixed", "kernel_table"),

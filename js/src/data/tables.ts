@@ -173,6 +173,8 @@ export interface OverviewFigures {
   readonly is_inferred: boolean;
   readonly limiter: string;
   readonly verdict: string;
+  readonly kind: string;
+  readonly headline: string;
   readonly batches: string;
   readonly verdict_detail: string;
   readonly busy_ratio: number | null;

@@ -220,12 +220,13 @@ export function shortName(name: string): string {
   if (SIGNATURE.test(name)) return shortKernel(readableKernel(name));
   const plain = name.split(/[<(#]/, 1)[0].trim() || name;
   if (plain.includes("::")) return cppName(plain);
-  return plain.includes("/") ? lastPart(plain, "/") || plain : plain;
+  return plain.includes("/") ? lastPart(opLabel(plain), "/") || plain : plain;
 }
 
-/** The path of an op -> its layer and itself, "dense_8/MatMul"; parts that only say the op again are left out. */
+/** The path of an op -> its layer and itself, "dense_8/MatMul"; parts that only say the op again are left out, as is the number of a copy ("_3"). */
 export function opLabel(path: string): string {
   const parts = path.split("/");
+  if (parts.length > 1 && /^_\d+$/.test(parts[parts.length - 1])) parts.pop();
   while (parts.length > 2 && parts[parts.length - 1].startsWith(parts[parts.length - 2])) parts.splice(-2, 1);
   return parts.slice(-2).join("/");
 }

@@ -52,18 +52,11 @@ export const COMPILE_CODE: Words = {
   PyTorch: "",
 };
 
-/** A verdict as a headline: "Host-bound" apart, and in place of ms of the mean step the share alone. */
-export function headlineOf(verdict: string): { readonly kind: string; readonly words: string } {
-  const [, kind = "", rest = verdict] = /^([A-Z][\w-]*-bound|Stalled): (.+)$/.exec(verdict) ?? [];
-  const words = rest.replace(/[\d.,]+ of [\d.,]+ ms (a step[^(]*?) ?\(([^)]*%)\)/, "$2 of $1");
-  return { kind, words: words.charAt(0).toUpperCase() + words.slice(1) };
-}
-
 /** "19.9 to 22.2 ms", the unit once where it is the same. */
-export function formatMsSpan(leastMs: number, mostMs: number): string {
-  const [least, most] = [formatMs(leastMs), formatMs(mostMs)];
-  const unit = most.slice(most.lastIndexOf(" "));
-  return `${least.endsWith(unit) ? least.slice(0, -unit.length) : least} to ${most}`;
+export function formatMsSpan(fromMs: number, toMs: number, word = "to"): string {
+  const [from, to] = [formatMs(fromMs), formatMs(toMs)];
+  const unit = to.slice(to.lastIndexOf(" "));
+  return `${from.endsWith(unit) ? from.slice(0, -unit.length) : from} ${word} ${to}`;
 }
 
 /** Decimals that give a value three significant digits. */
@@ -205,27 +198,21 @@ function counter({ environment = {} }: OverviewMeta): (key: string) => number {
   return (key) => (typeof environment[key] === "number" ? (environment[key] as number) : 0);
 }
 
-/** "saves up to", "33 %", "81 ms a step", or "about" of an estimate; the time only where that of a step is known. */
-export function gainWords(
-  { gain_ratio, evidence, fix, share_of = "step" }: AdviceMeta,
-  stepMs: number | undefined,
-): readonly string[] {
-  if (gain_ratio <= 0) return [fix.words ? "no speed-up" : "gain not known", "", ""];
-  const ofStep = stepMs ? `${formatMs(gain_ratio * stepMs)} a step` : "";
-  const time = { step: ofStep, sample: "of a sample's time", "time captured": "of all captured" }[share_of];
-  const bound = evidence.some(([name]) => name === "estimate") ? "about" : "up to";
-  return [`saves ${bound}`, `${formatShare(gain_ratio)} %`, time];
+/** What the fix of a card wins of the mean step: "saves up to", "33 %", "246 → 165 ms", or "about" of an estimate; the times only where they are of steps. */
+export function gainWords({ gain_ratio, evidence, fix, share_of = "step" }: AdviceMeta, { step_time }: OverviewMeta) {
+  if (gain_ratio <= 0) return { saves: fix.words ? "no speed-up" : "gain not known", share: "", of: "", left: null };
+  const isEstimate = evidence.some(([name]) => name === "estimate");
+  const [saves, share] = [isEstimate ? "saves about" : "saves up to", `${formatShare(gain_ratio)} %`];
+  if (share_of !== "step" || !step_time?.avg)
+    return { saves, share, of: share_of === "step" ? "" : OF[share_of], left: null };
+  const [ms, factor] = [(1 - gain_ratio) * step_time.avg, 1 / (1 - gain_ratio)];
+  const times = `${isEstimate ? "about" : "up to"} ${formatNumber(factor, factor < 10 ? 2 : 1)} times faster`;
+  const mean = step_time.n_averaged > 1 ? "on average" : "a step";
+  const left = gain_ratio > 0.995 ? null : { ms, bound: isEstimate ? "≈" : "≥", mean, times };
+  return { saves, share, of: `${formatMsSpan(step_time.avg, ms, "→")} ${mean}`, left };
 }
 
-/** How long a step takes with the fix, and how many times as fast that is; null of what is not about the time of steps. */
-export function wonWords({ gain_ratio, evidence, share_of = "step" }: AdviceMeta, stepMs: number) {
-  if (gain_ratio <= 0 || share_of !== "step" || gain_ratio > 0.995) return null;
-  const isEstimate = evidence.some(([name]) => name === "estimate");
-  const factor = 1 / (1 - gain_ratio);
-  const times = `${formatNumber(factor, factor < 10 ? 2 : 1)} times faster`;
-  const [bound, words] = isEstimate ? ["≈", `about ${times}`] : ["≥", `up to ${times}`];
-  return { ms: (1 - gain_ratio) * stepMs, bound, factor: words };
-}
+const OF = { sample: "of a sample's time", "time captured": "of all captured" };
 
 /** A statement and what stands in its place, line by line: lines of both are the same. */
 export function diffLines(before: string, code: string): { readonly sign: "+" | "-" | " "; readonly text: string }[] {
@@ -289,7 +276,7 @@ export function hostOverview(meta: TraceMeta, steps: Table, host: string): Overv
   return {
     step_time: time,
     breakdown,
-    verdict: hostSentence(shortHost(host, hostsOf(meta)), time.avg, largest),
+    headline: hostSentence(shortHost(host, hostsOf(meta)), time.avg, largest),
     limiter: largest?.category ?? "",
     environment: {
       ...environment,

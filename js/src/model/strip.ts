@@ -90,6 +90,20 @@ export function mostOf(
   return [...sums].reduce((a, b) => (b[1] > a[1] ? b : a), ["", 0] as const);
 }
 
+/** How many ops run at once on average in each of `n` parts of a step, the innermost alone; `counts` leaves out those that wait. */
+export function opsAtOnce(occurrences: Table, step: Span, n: number, counts: (op: number) => boolean): Float64Array {
+  const [op, parent, start, length] = columns(occurrences, "op", "parent", "start_ps", "span_ps");
+  const [found, part] = [new Float64Array(n), (step.t1 - step.t0) / n];
+  const weight = (row: number) => (row >= 0 && counts(op[row]) ? 1 : 0);
+  for (let i = 0; i < occurrences.n; i++) {
+    const [from, to] = [Math.max(start[i], step.t0) - step.t0, Math.min(start[i] + length[i], step.t1) - step.t0];
+    const more = from < to ? weight(i) - weight(parent[i]) : 0;
+    for (let k = Math.floor(from / part); more !== 0 && k < n && k * part < to; k++)
+      found[k] += (more * (Math.min(to, (k + 1) * part) - Math.max(from, k * part))) / part;
+  }
+  return found;
+}
+
 /** Rows with a name that do not overlap, those with most time first: as many as one lane holds. */
 export function laneOf(rows: readonly AttributionRow[], least: number): AttributionRow[] {
   const chosen: AttributionRow[] = [];

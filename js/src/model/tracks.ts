@@ -58,8 +58,8 @@ export type Track = HostTrack | PlaneTrack | LineTrack | FoldTrack | GroupTrack 
 export interface TrackSource {
   readonly meta: TraceMeta;
   readonly rows: Rows;
-  /** Time that a line worked in the window that the reader sees first. */
-  readonly work: (line: number) => number;
+  /** Time that a line worked in the window that the reader sees first, or that its slices of a depth took there. */
+  readonly work: (line: number, depth?: number) => number;
   /** By line and by counter: what the label column calls them. */
   readonly lineNames: readonly string[];
   readonly counterNames: readonly string[];
@@ -215,6 +215,8 @@ export const WAITS_PX = 18;
 const FOLD_PX = 17;
 const LINE_PAD_PX = 3;
 const DEFAULT_BANDS = 6;
+/** Bands that have less than this share of their line in the window seen first are dust there: they are folded, too. */
+const DUST = 0.01;
 const MAX_LINES = 10;
 /** Where devices did work they must be on the first screen too, so fewer host threads are shown. */
 const MAX_HOST_LINES_BESIDE_DEVICE = 3;
@@ -425,7 +427,7 @@ class Layouter {
     const { rows } = this.source;
     const isDeep = this.state.deepLines.has(line);
     const all = bandsOf(rows, line, !isDeep);
-    const most = this.state.flatLines.has(line) ? 1 : isDeep ? all.length : DEFAULT_BANDS;
+    const most = this.state.flatLines.has(line) ? 1 : isDeep ? all.length : this.#nBands(line, all);
     const bands = all.slice(0, most);
     const nDepths = all.reduce((sum, band) => sum + band.length, 0);
     const nHidden = nDepths - bands.length;
@@ -433,6 +435,12 @@ class Layouter {
     const height = Math.max(1, levels.length + bands.length) * ROW_PX + LINE_PAD_PX;
     const own = { line, key: keyOf("line", line), height, firstRow: rows.firstRow[line] };
     this.#push({ kind: "line", ...own, levels, closed, bands, nHidden }, isPinned);
+  }
+
+  #nBands(line: number, all: readonly (readonly number[])[]): number {
+    const least = this.source.work(line) * DUST;
+    const firstThin = all.findIndex(([depth]) => this.source.work(line, depth) < least);
+    return Math.min(firstThin < 0 ? all.length : firstThin, DEFAULT_BANDS);
   }
 
   #levelsOf(line: number): Pick<LineTrack, "levels" | "closed"> {

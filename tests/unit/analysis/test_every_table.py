@@ -105,7 +105,6 @@ def tables_of(results: Analysis) -> dict[str, pd.DataFrame]:
         "workers": results.workers.frame,
         "memory summary": memory.summary,
         "breakdown": overview.breakdown,
-        "top_ops": overview.top_ops,
         "tf_functions": overview.tf_functions,
         "input ops": data.ops,
         "categories": data.categories,

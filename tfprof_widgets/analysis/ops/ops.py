@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -373,45 +373,6 @@ def step_ops(shares: OpShares, inside: UnitSums, n_steps: int) -> pd.DataFrame:
             "self_time_ratio": np.divide(own[rows], whole, out=np.zeros(len(rows)), where=whole > 0),
         }
     )
-
-
-N_TOP_OPS = 10
-ALL_HOSTS = -1
-
-
-def compute_top_ops(shares: OpShares, inside: UnitSums, whole: UnitSums, *, n_averaged: Int64) -> pd.DataFrame:
-    """The `N_TOP_OPS` ops of each side with most self time `inside` the averaged steps, else in the `whole` capture of a host."""
-    n = int(n_averaged.sum())
-    tops = [_top_of(shares, inside if n else whole, ALL_HOSTS, n)]
-    if len(n_averaged) > 1:
-        own = enumerate(n_averaged.tolist())
-        tops += [_top_of(shares, (inside if n else whole).of_host(host), host, n) for host, n in own]
-    return pd.concat(tops, ignore_index=True)
-
-
-def _top_of(shares: OpShares, sums: UnitSums, host: int, n_steps: int) -> pd.DataFrame:
-    n_executed, _, own_ps = sums.by_unit(len(shares.dominant))
-    own, count = shares.spread(own_ps), shares.largest(n_executed)
-    ops, whole = zip(*_sides(np.where(shares.only_waits, 0, own), shares.is_device), strict=True)
-    op = np.concatenate(ops)
-    of_side = np.repeat(np.maximum(whole, 1.0), [len(one) for one in ops])
-    return pd.DataFrame(
-        {
-            "host": np.full(len(op), host),
-            "op": op,
-            "occurrences": count[op],
-            "self_time_ms": own[op] / PS_PER_MS,
-            "self_time_ms_per_step": own[op] / PS_PER_MS / max(n_steps, 1),
-            "self_time_ratio": own[op] / of_side,
-        }
-    )
-
-
-def _sides(own: Int64 | Float64, is_device: Bool) -> Iterator[tuple[Int64, float]]:
-    """Of devices and of hosts the ops that cost most, and what all cost together."""
-    for side in (is_device, ~is_device):
-        some = np.flatnonzero(side & (own > 0))
-        yield some[np.argsort(-own[some], kind="stable")][:N_TOP_OPS], float(own[side].sum())
 
 
 SUMS = ("count", "n_done", "total_ps", "self_ps")

@@ -152,7 +152,7 @@ _CALL = "EagerLocalExecute: "
 _SYNC = re.compile(r"(cu|cuda|hip)\w*Synchronize|Block\w*Until\w+|MemcpyD2H\b|EagerLocalExecute: OptionalHasValue\Z")
 """The host waits for the device: calls of the driver, and what Keras asks after each step."""
 _CHECKPOINT = re.compile(r"(.*:|EagerLocalExecute: )(Save(V2|Slices)?|Restore(V2|Slice)?|MergeV2Checkpoints)\Z")
-_MAKES_PIPELINE = "MakeIterator::"
+_MAKES_PIPELINE = ("MakeIterator::", "EagerLocalExecute: MakeIterator")
 """The stages of tf.data are set up before they give anything."""
 _HAND_OVER = re.compile(r".*:_?(Host)?(Send|Recv)\Z")
 """Ops that compute nothing."""

@@ -99,8 +99,8 @@ function limitsOf({ data, options }: TraceView): readonly Limit[] {
 }
 
 /** How many limits there are, which of them are about everything, and where the others are told; opened, all of them. */
-function limitLine({ options, signal }: TraceView, limits: readonly Limit[], tabs: TabNames): HTMLElement[] {
-  if (limits.length === 0) return [];
+function limitLine({ options, signal }: TraceView, limits: readonly Limit[], tabs: TabNames): HTMLElement | null {
+  if (limits.length === 0) return null;
   const counted = plural(limits.length, "limit");
   const head = options.outcome === "complete" ? `Capture complete, ${counted}` : `${counted} of this capture`;
   const placeOf = (view: string) =>
@@ -121,7 +121,7 @@ function limitLine({ options, signal }: TraceView, limits: readonly Limit[], tab
   });
   const line = h("summary", h("b", head), about.length > 0 && h("span", `: ${about.join(" · ")}`));
   const isCalm = limits.every(({ view }) => view !== "");
-  return [h(isCalm ? "details.note.calm" : "details.note", { role: "status" }, line, ...items)];
+  return h(isCalm ? "details.note.calm" : "details.note", { role: "status" }, line, h("div", ...items));
 }
 
 function limitNote(limits: readonly Limit[], trait: string): HTMLElement | null {
@@ -468,9 +468,11 @@ export const dashboard: TraceBuilder = {
     const limits = limitsOf(all);
     const tabs = new Tabs(all, limits);
     tabs.bar.append(new Chip(view).element);
-    const top = h("div.tfp-dash-top", overview, steps, timeline);
+    const limit = limitLine(view, limits, tabs);
+    const isCalm = limit?.classList.contains("calm");
+    const top = h("div.tfp-dash-top", overview, isCalm && limit, steps, timeline);
     const rest = h("div.tfp-rest", tabs.bar, ...tabs.panels);
-    const body = h("div.tfp-body", ...limitLine(view, limits, tabs), top, rest);
+    const body = h("div.tfp-body", !isCalm && limit, top, rest);
     const opening = view.options.compact === true ? openingOf(view, body, rest) : null;
     if (hasHosts(view.data.meta)) body.prepend(...hostParts(view, body));
     view.root.append(body);

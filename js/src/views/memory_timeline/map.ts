@@ -52,6 +52,8 @@ const FAMILY = (name: (typeof FAMILIES)[number]) => FAMILIES.indexOf(name);
 /** Of the owners that hold most, in their order; all others have that of what has no kind. */
 const RANKED = (["conv", "optim", "elem", "move", "reduce", "tfdata", "image"] as const).map(FAMILY);
 const OTHER = FAMILY("runtime");
+/** Of what no op is told of, as XLA allocates it: no op that allocates is of this family. */
+const NAMELESS = FAMILY("python");
 /** A colour of what is not selected is so many further. */
 const DIM = FAMILIES.length;
 const DIM_ALPHA = 0.25;
@@ -213,9 +215,11 @@ export class AllocatorMap implements Pane<MemoryScene> {
       this.#owners = ranked(blocks, owners);
     } else {
       const families = new Map([...new Set(names)].map((name) => [name, this.#places.familyOf(name) ?? OTHER]));
-      const color = Uint8Array.from(names, (name) => families.get(name) ?? OTHER);
+      const isNameless = (k: number) => names[k] === "" && !events.isFree[blocks.row[k]];
+      const color = Uint8Array.from(names, (name, k) => (isNameless(k) ? NAMELESS : (families.get(name) ?? OTHER)));
       const shown = [...new Set(color)].sort((a, b) => a - b);
-      const keys = shown.map((one) => ({ color: one, text: one === OTHER ? "others" : FAMILY_LABELS[FAMILIES[one]] }));
+      const textOf = (one: number) => (one === NAMELESS ? opName(meta, -1) : FAMILY_LABELS[FAMILIES[one]]);
+      const keys = shown.map((one) => ({ color: one, text: one === OTHER ? "others" : textOf(one) }));
       this.#owners = { color, keys };
     }
     const short = cutNames(

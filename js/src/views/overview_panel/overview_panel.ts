@@ -1,6 +1,6 @@
 /** How long a step takes, what limits it, one step to scale, and what to change. */
 
-import { type AdviceMeta, CATEGORY_LABELS, type OverviewMeta } from "../../data/meta";
+import { type AdviceMeta, type AttributionRow, CATEGORY_LABELS, type OverviewMeta } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
 import { reasonOf, within } from "../../data/widget";
 import { leafOf } from "../../model/names";
@@ -13,7 +13,6 @@ import {
   formatShare,
   frameworkOf,
   gainWords,
-  headlineOf,
   hostsOfOverview,
   isShown,
   largestPart,
@@ -21,7 +20,6 @@ import {
   overviewFacts,
   selectsNothing,
   timeRangeOf,
-  wonWords,
 } from "../../model/overview";
 import { capturedPs, keepTogether, NOT_HERE, stepWords } from "../../model/range";
 import { mostOf, nNumbered, shownIn } from "../../model/strip";
@@ -106,7 +104,7 @@ class AdviceCards {
       "div.body",
       { id, role: "group", "aria-label": "Why, and what to write", hidden: !isNumbered },
       one.headline && h("p", one.title),
-      one.fix.words && h("p", one.fix.words),
+      ...fixOf(one.fix.words),
       code && codeOf(one),
       h("div.acts", evidence, code && copy, isMeasurable(this.view, one) && this.#measureButton(one, gain)),
     );
@@ -123,8 +121,8 @@ class AdviceCards {
   }
 
   #gain(one: AdviceMeta, id: string): HTMLElement {
-    const [head, gain, time] = gainWords(one, this.view.data.meta.overview.step_time?.median);
-    return h("div.gain", { id }, h("span", `${head} `, h("b", gain)), time && h("span", time));
+    const { saves, share, of } = gainWords(one, this.view.data.meta.overview);
+    return h("div.gain", { id }, h("span", `${saves} `, h("b", share)), of && h("span", of));
   }
   /** Asks first, as it trains some steps; what it finds stands in place of the estimate. */
   #measureButton(one: AdviceMeta, gain: HTMLElement): HTMLElement {
@@ -254,6 +252,13 @@ function categoryOf({ whole }: TraceView, card: number): string {
   return mostOf(rows, ({ category }) => category)[0] || "other";
 }
 
+/** What to do: the first sentences of many, the others when asked for. */
+function fixOf(words: string): HTMLElement[] {
+  const [, first = words, rest = ""] = /^(.{70,}?[.:]) (?=[A-Z])(.{60,})$/s.exec(words) ?? [];
+  const more = rest !== "" && h("details", h("summary", "More"), rest);
+  return [first !== "" && h("p", first), more].filter((one) => one instanceof HTMLElement);
+}
+
 /** Code to paste; where it stands in place of a statement of the user's, both. */
 function codeOf({ fix }: AdviceMeta): HTMLElement {
   const lines = diffLines(fix.replaces ?? "", fix.code);
@@ -324,46 +329,36 @@ function header(view: TraceView): HTMLElement {
   const time = overview.step_time;
   const hasSteps = time !== undefined && time.n > 0;
   const style = { "border-left-color": `var(--c-${overview.limiter || "other"}, var(--c-other))` };
-  const text = overview.verdict || "No steps in this capture, so nothing can be said about a step.";
-  const { kind, words } = headlineOf(text);
-  const parts = keepTogether(words).map((part, i) => (i % 2 ? h("span.nb", part) : part));
-  const verdict = h("div.tfp-verdict", { title: text, style }, h("h2", ...parts, kind && h("span.kind", kind)));
+  const text = overview.headline || "No steps in this capture, so nothing can be said about a step.";
+  const parts = keepTogether(text).map((part, i) => (i % 2 ? h("span.nb", part) : part));
+  const head = h("h2", ...parts, hasSteps && placeOf(view), overview.kind && h("span.kind", overview.kind));
+  const verdict = h("div.tfp-verdict", { title: overview.verdict, style }, head);
   const since = view.options.since_last;
-  if (hasSteps) verdict.append(placeOf(view));
   if (overview.verdict_detail) verdict.append(h("small.detail", overview.verdict_detail));
   if (typeof since === "string" && since) verdict.append(h("small.since", since));
   const none = h("div.tfp-fig", h("span.n.big", "–"), h("span.u", " ms a step"), h("div.d", "no step found"));
-  const figures = hasSteps ? [...stepFigures(overview, time), goal(view, time.median)] : [none];
+  const figures = hasSteps ? [...stepFigures(overview, time), goal(view)] : [none];
   return h("header.tfp-ov-header", quietLine(view), verdict, h("div.tfp-figs", ...figures));
 }
 
-/** Where the first card is about; it has its height from the beginning, as it may come late. */
+/** The line, layer or op that has most of what card 1 is about in the drawn step; it has room from the beginning, as it may come late. */
 function placeOf({ whole: { data }, signal }: TraceView): HTMLElement {
-  const line = h("small.place", "\u00a0");
+  const place = h("span.place", "\u00a0");
   const say = () => {
-    const { advice = [], attribution = [], step_names } = data.meta;
-    line.hidden = data.isOffline && nNumbered(advice) === 0;
-    const step = data.meta.overview.typical_steps?.[0] ?? -1;
-    const rows = attribution.filter((row) => row.advice === 0 && row.step === step);
-    if (nNumbered(advice) === 0 || rows.length === 0) return;
-    const whole = rows.reduce((sum, { time_ms }) => sum + time_ms, 0);
-    const parts = (
-      [
-        ["op", ""],
-        ["line", "line "],
-        ["layer", "layer "],
-      ] as const
-    ).flatMap(([field, label]) => {
-      const [name, ms] = mostOf(rows, (row) => row[field]);
-      return name && ms > whole / 2 ? [label, h("code", { title: name }, leafOf(name)), " · "] : [];
-    });
-    const head = `${numeral(0)} ${advice[0].headline || advice[0].title}: ${formatMs(whole)} of ${stepWords(step_names, step)}`;
-    line.replaceChildren(h("b", head), ...(parts.length > 0 ? [", most of it in ", ...parts.slice(0, -1)] : []));
-    line.title = line.textContent ?? "";
+    const { advice = [], attribution = [], overview } = data.meta;
+    const isOfOne = ({ advice: card, step }: AttributionRow) => card === 0 && step === overview.typical_steps?.[0];
+    const rows = nNumbered(advice) > 0 ? attribution.filter(isOfOne) : [];
+    const half = rows.reduce((sum, { time_ms }) => sum + time_ms, 0) / 2;
+    const all = (["line", "layer", "op"] as const).map((field) => mostOf(rows, (row) => row[field]));
+    const at = all.findIndex(([name, ms]) => name && ms > half);
+    place.hidden = at < 0 && (data.isOffline || data.isWhole("attribution"));
+    if (at < 0) return;
+    const [name] = all[at];
+    place.replaceChildren(`${numeral(0)} `, h("code", { title: name }, at === 0 ? name : leafOf(name)));
   };
   data.onTables(say, signal, ["attribution", "advice"]);
   say();
-  return line;
+  return place;
 }
 
 function figureOf(value: string, unit: string, ...notes: (string | HTMLElement)[]): HTMLElement {
@@ -394,16 +389,17 @@ function stepFigures(overview: OverviewMeta, time: NonNullable<OverviewMeta["ste
 }
 
 /** How long a step would take without what the first card is about. */
-function goal({ data, whole, signal }: TraceView, stepMs: number): HTMLElement {
+function goal({ data, whole, signal }: TraceView): HTMLElement {
   const place = h("div.tfp-goal");
   const say = () => {
-    const { advice = [] } = whole.data.meta;
-    const words = nNumbered(advice) > 0 ? wonWords(advice[0], stepMs) : null;
-    const isShown = words !== null && data.of === "";
-    place.hidden = data.isOffline && !isShown;
-    if (!isShown) return place.replaceChildren();
-    const [value, unit] = formatMs(words.ms).split(" ");
-    place.replaceChildren(figureOf(`${words.bound} ${value}`, unit, `if ${numeral(0)} is fixed`, words.factor));
+    const { advice = [], overview } = whole.data.meta;
+    const left = nNumbered(advice) > 0 && data.of === "" ? gainWords(advice[0], overview).left : null;
+    place.hidden = data.isOffline && left === null;
+    if (left === null) return place.replaceChildren();
+    const [value, unit] = formatMs(left.ms).split(" ");
+    place.replaceChildren(
+      figureOf(`${left.bound} ${value}`, unit, `${left.mean}, if ${numeral(0)} is fixed`, left.times),
+    );
   };
   whole.data.onTables(say, signal, ["advice"]);
   say();
@@ -464,7 +460,8 @@ function breakdown(view: TraceView): HTMLElement {
     const name = h("span", categorySwatch(category), CATEGORY_LABELS[category] ?? category);
     list.append(labelled(name, values, { class: `tfp-cat${emphasis}`, title }));
   }
-  box.append(h("div.tfp-h", h("b", "A step, on average"), h("span", "ms · %")), list);
+  const average = `A step, on average ${formatMs(overview.step_time?.avg ?? 0)}`;
+  box.append(h("div.tfp-h", h("b", average), h("span", "ms · %")), list);
   return box;
 }
 

@@ -3,7 +3,7 @@
 import { numbers, type Span, timeAt, xAt } from "../../data/columns";
 import { type AttributionRow, CATEGORY_LABELS } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
-import { leafOf, tipName } from "../../model/names";
+import { leafOf, opLabel, tipName } from "../../model/names";
 import { stepWords } from "../../model/range";
 import { niceTicks, timeOfSteps } from "../../model/steps";
 import {
@@ -11,29 +11,27 @@ import {
   bracketsOf,
   laneOf,
   nNumbered,
+  opsAtOnce,
   type Piece,
   piecesOf,
   spanOfRow,
   typicalStep,
 } from "../../model/strip";
-import { formatMs, formatPercent } from "../../model/text";
+import { formatMs, formatNumber, formatPercent } from "../../model/text";
 import { h, inFrame, on, svg, textWidth, watchSize } from "../../ui/dom";
 import { type Tip, TipBox } from "../../ui/plot";
 import { chooseRange, type TraceView } from "../../ui/view";
 
 const PS_PER_MS = 1e9;
-const [LANE_PX, BRACKET_PX, HEIGHT_PX] = [18, 20, 114];
-/** Tops of the lanes: what computes, what is waited for, who has it. */
-const TOPS = [26, 48, 70];
-const AXIS_PX = 92;
+const [LANE_PX, BRACKET_PX, AXIS_PX] = [18, 20, 22];
+/** Tops of the lanes: what computes, what is waited for, who has it; without a device how many ops run at once. */
+const TOPS = [26, 48, 70, 92];
 const [LABEL_PX, NARROW_LABEL_PX, NARROW_PX] = [104, 78, 700];
 /** Thinner pieces share their pixel; a text has so much room on both sides. */
 const [LEAST_PX, PAD_PX] = [0.7, 4];
 const COPIES = ["copy_to_device", "device_to_device", "output"];
 
-/** The last part of a name that says something: what sends a tensor is called "_3". */
-const shortName = ({ op, event }: AttributionRow) =>
-  (leafOf(op).startsWith("_") ? op.split("/").at(-2) : leafOf(op)) || event;
+const shortName = ({ op, event }: AttributionRow) => leafOf(opLabel(op)) || event;
 const labelOf = (category: string) => CATEGORY_LABELS[category] ?? category;
 /** What a card and its bracket are called. */
 export const numeral = (card: number) => "①②③"[card];
@@ -55,6 +53,8 @@ class Strip {
   #span: Span = { t0: 0, t1: 1 };
   #row = -1;
   #width = 0;
+  /** Of the lanes. */
+  #bottom = 0;
 
   constructor(
     readonly view: TraceView,
@@ -89,9 +89,12 @@ class Strip {
     const about = `${stepWords(meta.step_names, row)}, ${formatMs(ms)}`;
     const why = pieces.length > 0 ? "drawn to scale" : "its parts in time are not in this page: click another bar";
     this.#head.replaceChildren(h("b", this.title), h("span", `${about}, ${why}`));
-    const drawing = svg("svg", { role: "img", width: this.#width, height: HEIGHT_PX });
+    const lanes = this.#computes === "device_compute" ? 3 : 4;
+    this.#bottom = TOPS[lanes - 1] + AXIS_PX;
+    const drawing = svg("svg", { role: "img", width: this.#width, height: this.#bottom + AXIS_PX });
     drawing.setAttribute("aria-label", this.#words(about, pieces, brackets));
     drawing.append(this.#stripes(), ...this.#lanes(pieces), ...this.#owners(rows), ...this.#brackets(brackets));
+    if (lanes > 3) drawing.append(...this.#atOnce());
     if (pieces.length > 0) drawing.append(...this.#axis(ms));
     this.#place.replaceChildren(drawing);
   }
@@ -165,6 +168,26 @@ class Strip {
     return found;
   }
 
+  /** How many ops run at once, up to the most of the step. */
+  #atOnce(): SVGElement[] {
+    const { data } = this.view.whole;
+    const { op_waits = [] } = data.meta;
+    const occurrences = data.isWhole("occurrences") ? data.table("occurrences") : undefined;
+    const width = this.#width - this.#left;
+    const of = opsAtOnce(occurrences ?? EMPTY_TABLE, this.#span, Math.ceil(width / 2), (op) => op_waits[op] !== 1);
+    const most = of.reduce((a, b) => Math.max(a, b), 1);
+    const floor = TOPS[3] + LANE_PX;
+    const xOf = (k: number) => this.#left + (k * width) / of.length;
+    const edges = Array.from(of, (n, k) => `H${xOf(k)}V${floor - (n / most) * LANE_PX}`).join("");
+    of.forEach((n, k) => {
+      const span = { t0: timeAt(this.#span, of.length, k), t1: timeAt(this.#span, of.length, k + 1) };
+      if (n >= 0.05)
+        this.#hits.push({ lane: 3, span, tip: { title: `${formatNumber(n, 2)} ops at once`, lines: [] }, ops: [] });
+    });
+    const text = svg("text", { x: 0, y: TOPS[3] + 13 }, `up to ${formatNumber(most, 2)} ops`);
+    return [text, svg("path.at-once", { d: `M${this.#left} ${floor}${edges}H${this.#width}V${floor}Z` })];
+  }
+
   #tipOf(row: AttributionRow): Tip {
     const card = this.view.whole.data.meta.advice?.[row.advice];
     const about = row.op && row.event && row.event !== row.op ? [`event ${tipName(row.event)}`] : [];
@@ -222,13 +245,13 @@ class Strip {
 
   #axis(ms: number): SVGElement[] {
     const ticks = niceTicks(ms, Math.max(2, (this.#width - this.#left) / 110));
-    const line = svg("path.axis", { d: `M${this.#left} ${AXIS_PX}H${this.#width}` });
+    const line = svg("path.axis", { d: `M${this.#left} ${this.#bottom}H${this.#width}` });
     const unit = ms < 1 ? [1000, "µs"] : ([1, "ms"] as const);
     const texts = ticks.map((tick, i) => {
       const x = this.#x(this.#span.t0 + tick * PS_PER_MS);
       const text = `${Number((tick * Number(unit[0])).toPrecision(6))}${i === 1 ? ` ${unit[1]}` : ""}`;
       const anchor = i === 0 ? "start" : this.#width - x < 30 ? "end" : "middle";
-      return svg("text", { x, y: AXIS_PX + 15, "text-anchor": anchor }, text);
+      return svg("text", { x, y: this.#bottom + 15, "text-anchor": anchor }, text);
     });
     return [line, ...texts];
   }
@@ -318,7 +341,7 @@ export function strips(view: TraceView): HTMLElement {
   };
   const later = inFrame(draw, view.signal);
   for (const field of ["step", "host"] as const) link.on(field, later, view.signal);
-  data.onTables(later, view.signal, ["steps", "step_pieces", "attribution", "advice"]);
+  data.onTables(later, view.signal, ["steps", "step_pieces", "attribution", "advice", "occurrences"]);
   void data.ready(["step_pieces", "attribution"]);
   draw();
   return box;

@@ -231,7 +231,7 @@ class StepChart {
     this.#plot = h("div.tfp-plot", { tabindex: 0, role: "slider", "aria-valuemin": 0 });
     this.#describe();
     const isInferred = this.#steps.n > 0 && numbers(this.#steps, "source")[0] === 1;
-    const head = h("span", h("b", "Every step"), isInferred ? ", ms · inferred, not marked" : ", ms");
+    const head = h("span", h("b", "Every step"), isInferred ? ", ms · inferred" : ", ms");
     view.root.append(h("div.tfp-h", head, h("span", "click: draw it · drag: a range")), this.#plot);
     const update = paced(() => this.#showRange(), signal);
     // The chart draws itself anew for the wash, which takes it as long as a frame: that waits until a drag rests.

@@ -464,7 +464,6 @@ export class Flags {
     const shown: readonly unknown[] = [view, bookmarks, painter.plotWidth, painter.labelWidth];
     if (shown.every((part, k) => part === this.#shown[k])) return;
     this.#shown = shown;
-    this.element.style.left = `${painter.labelWidth}px`;
     const seen = bookmarks
       .map((bookmark, index) => ({ bookmark, index, span: spanOf(bookmark) }))
       .filter(({ span }) => span.t1 >= view.t0 && span.t0 <= view.t1)

@@ -376,7 +376,7 @@ export class TimelineState {
     this.#home ??= this.#firstView();
     const home = this.#home;
     const { meta, rows, lineNames, events, board } = this;
-    const work = (line: number) => coveredTime(events, rows.firstRow[line], home);
+    const work = (line: number, depth = 0) => coveredTime(events, rows.firstRow[line] + depth, home);
     const about = { counterNames: board.counterNames, levels: this.levels.known, hosts: this.hosted.source };
     this.layout = layoutTracks({ meta, rows, work, lineNames, ...about }, this.tracks);
     this.invalidate();

@@ -220,7 +220,7 @@ class Timeline {
   readonly #search: SearchBox;
   readonly #tooltip: Tooltip;
   readonly #canvas = h("canvas", { role: "img" });
-  readonly #scroller = h("div.tl-scroll");
+  readonly #scroller = h("div.tl-scroll", { style: { top: `${TRACKS_TOP_PX}px` } });
   readonly #area = h("div.tlc");
   readonly #help: Help;
   readonly #bench: Workbench;
@@ -322,7 +322,6 @@ class Timeline {
     this.#painter.labelWidth = this.#section.clientWidth < NARROW_PX ? LABEL_PX.narrow : LABEL_PX.wide;
     this.#section.style.setProperty("--w-label", `${this.#painter.labelWidth}px`);
     this.#painter.resize(width, height);
-    this.#scroller.style.top = `${TRACKS_TOP_PX}px`;
     this.#state.invalidate();
   }
 

@@ -67,7 +67,6 @@ def test_ops_beyond_the_most_are_one_row_a_side_and_all_totals_stay(monkeypatch:
         found.whole.ops[["total_self_time_us", "occurrences"]].sum().tolist()
     )
     assert set(ops["name"]) == {"net/op_7", "net/op_6", "net/op_5", "net/op_0", "net/op_1", OTHER_OPS}
-    assert OTHER_OPS not in found.reduced.overview.top_ops["name"].tolist()
     assert found.reduced.overview.host_idle_ratio == pytest.approx(found.whole.overview.host_idle_ratio)
 
 
@@ -290,10 +289,6 @@ TABLES: dict[str, Callable[[Analysis], pd.DataFrame]] = {
     "input_hosts": lambda results: results.input_pipeline.hosts,
     "input_steps": lambda results: results.input_pipeline.steps,
     "breakdown": lambda results: results.overview.breakdown,
-    "top_ops": lambda results: results.overview.top_ops,
-    "top_ops_of_hosts": lambda results: results.top_ops.assign(
-        op=[results.op_shares.name[op] for op in results.top_ops["op"]]
-    ),
     "tf_functions": lambda results: results.overview.tf_functions,
     "layers": lambda results: results.layers.frame,
     "scopes": lambda results: results.scopes.frame,
@@ -302,7 +297,7 @@ TABLES: dict[str, Callable[[Analysis], pd.DataFrame]] = {
 }
 OVERVIEW = (
     *("n_steps", "n_steps_averaged", "step_time_avg_ms", "step_time_std_ms", "step_time_min_ms", "step_time_max_ms"),
-    *("is_averaged", "left_out", "is_inferred", "limiter", "verdict_detail", "busy_ratio", "findings"),
+    *("is_averaged", "left_out", "is_inferred", "limiter", "kind", "headline", "verdict_detail", "busy_ratio", "findings"),
     *("compute_16bit_ratio", "compute_32bit_ratio", "host_time_ratio", "device_time_ratio", "host_eager_ratio"),
     *("device_eager_ratio", "device_idle_ratio", "host_idle_ratio", "device_duty_cycle_ratio", "environment"),
 )
