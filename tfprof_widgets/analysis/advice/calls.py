@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import pandas as pd
 
 from ...trace.source_map import SourceMap, parse_shapes
 from ..card import (
+    CALLED,
     COMPILING,
     GENERAL,
     HOST,
@@ -20,6 +22,7 @@ from ..card import (
     Claim,
     Fix,
     Highlight,
+    Spans,
     behind,
     is_of_model,
     named,
@@ -30,9 +33,11 @@ from ..card import (
     step_highlight,
 )
 from ..common import amount, number, percent, plural, size
+from ..events import nearest_marked
+from ..names import by_ends
 from ..steps.spans import MIN_STEPS, kinds_of
-from .facts import CodeLine, StepPart
-from .python_work import CALL_MS, MIN_CALLS, ONE_BATCH, top_line
+from .facts import KERAS_STEPS, CodeLine, StepPart, code_line
+from .python_work import CALL_MS, MIN_CALLS, ONE_BATCH, entry_at, top_line
 from .run import Run
 
 if TYPE_CHECKING:
@@ -208,6 +213,74 @@ def _as_graph(*, in_fit: bool, has_function: bool, line: CodeLine | None, given:
             "Functions are run op by op, as somebody switched that on: the step is a tf.function already.", eagerly
         )
     return Fix(f"Put @tf.function on {line.where if line else 'the function of a step'}. {PYTHON_STAYS}")
+
+
+@rule(
+    "Set up no loop for a single batch",
+    claims=("input", *CALLED),
+    explains=("compilation", "idle_border", "input_bound", "python_between", "small_batch"),
+    least=MEDIUM_GAIN,
+)
+def single_batches(run: Run) -> Iterator[Advice]:
+    """A step of the user's calls fit, predict or evaluate for a batch; gain: what these do before that batch and after it."""
+    steps, found = run.steps, _set_ups(run)
+    if found is None:
+        return
+    spans, lines = found
+    part, claim = run.free("set_up", "single_batches", spans)
+    n_calls = len(spans.step) / 2 / len(steps)
+    times, first = (" ", "first") if round(n_calls, 1) <= 1 else (f" {number(n_calls)} times ", "each time")
+    where = f" ({', '.join(lines)})" if lines else ""
+    yield run.advise(
+        f"Steps call fit, predict or evaluate{times}for a single batch, which sets up a pipeline and a loop {first}: {part}.",
+        part,
+        Fix(
+            f"For a single batch call train_on_batch, predict_on_batch or test_on_batch{where}, or the model itself in a "
+            "tf.function, as model(x, training=False): these set up nothing."
+        ),
+        claim=claim,
+        n_calls=n_calls,
+    )
+
+
+_FEW_BATCHES = 2
+"""A call of so many on average runs hardly longer than it takes to set up."""
+_MOST_LINES = 3
+
+
+def _set_ups(run: Run) -> tuple[Spans, list[str]] | None:
+    """What calls of Keras within steps do before their first batch and after their last, and where they are; None where calls
+    are few, or have many batches."""
+    steps, trace, calls = run.steps, run.trace, run.source_map.calls.sort_values("begin_ns", kind="stable")
+    begin, end = ((calls[name].to_numpy(np.int64) - trace.origin_ns) * 1000 for name in ("begin_ns", "end_ns"))
+    is_run = by_ends(trace, lambda name, *_: _RUNS.fullmatch(name) is not None)[trace.name_id] & (run.entry >= 0)
+    runs = np.flatnonzero(is_run)
+    parent = trace.nesting.parent
+    runs = runs[np.append(nearest_marked(parent, is_run), -1)[parent[runs]] < 0]
+    if not len(begin) or not len(runs) or len(steps) < MIN_STEPS or run.in_keras_calls:
+        return None
+    at = np.searchsorted(begin, trace.start_ps[runs], side="right") - 1  # of nested calls the inner one
+    own = (at >= 0) & (trace.ends(runs) <= end[at])
+    at, runs = at[own], runs[own]
+    n_runs = np.bincount(at, minlength=len(begin))
+    first, last = np.full(len(begin), np.iinfo(np.int64).max), np.zeros(len(begin), np.int64)
+    np.minimum.at(first, at, trace.start_ps[runs])
+    np.maximum.at(last, at, trace.ends(runs))
+    entry = entry_at(steps, begin)
+    chosen = np.flatnonzero((n_runs > 0) & (entry >= 0) & (entry_at(steps, end - 1) == entry))
+    if len(np.unique(entry[chosen])) <= len(steps) / 2 or n_runs[chosen].mean() > _FEW_BATCHES:
+        return None
+    entry = entry[chosen]
+    spans = steps.spans(
+        np.tile(entry, 2), np.append(begin[chosen], last[chosen]), np.append(first[chosen], end[chosen])
+    )
+    frames = run.source_map.frames.iloc[calls["frame"].to_numpy()[chosen]][["file", "line"]].value_counts()
+    lines = [code_line(run.source_map, file, line, 0.0).place for file, line in frames.index[:_MOST_LINES]]
+    return spans, lines
+
+
+_RUNS = re.compile(rf"\w*(?:{'|'.join(KERAS_STEPS)})\w*")
+"""Calls of the functions in which Keras runs a batch, or several."""
 
 
 @rule("Trace and compile less", level=GENERAL, claims=COMPILING, explains=("small_batch",), least=MEDIUM_GAIN)

@@ -534,14 +534,14 @@ class RunFacts:
     @cached_property
     def is_keras_loop(self) -> bool:
         """Whether Keras calls the steps, as `fit` does."""
-        if self._in_keras_calls:
+        if self.in_keras_calls:
             return True
         # Of hosts that were read elsewhere the trace has few names, but all functions.
         texts = (*self.trace.strings, *self.results.tf_functions["function"])
         return any(word in text for text in texts for word in KERAS_STEPS)
 
     @cached_property
-    def _in_keras_calls(self) -> bool:
+    def in_keras_calls(self) -> bool:
         """Whether most steps began within a recorded call of `fit`, `evaluate` or `predict`."""
         calls = self.source_map.calls
         if not len(calls) or not len(self.steps):

@@ -187,8 +187,8 @@ def keras_call(trace: Trace, source_map: SourceMap, steps: StepFacts) -> tuple[i
 
 
 ONE_BATCH = (
-    "Each call of predict or evaluate makes a pipeline of its own first, whatever the batch: model(x, training=False) "
-    "in a tf.function makes none."
+    "Each call of predict or evaluate makes a pipeline of its own first, whatever the batch: predict_on_batch and "
+    "model(x, training=False) in a tf.function make none."
 )
 MIN_CALL_SAMPLES = 8
 """Of one function in all steps, or of fewer samples all"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -61,7 +61,8 @@ def find_advice(results: Facts, rules: Iterable[Rule] | None = None) -> tuple[Fo
             except Exception as error:
                 logger.exception("the advice rule %s failed", one.name)
                 failed.setdefault(f"{type(error).__name__}: {error}", []).append(one.name)
-        for one, advice in sorted(of_level, key=lambda both: -both[1].gain_ratio):
+        explained = _explained([advice for _, advice in of_level])
+        for one, advice in sorted(of_level, key=lambda both: (explained(both[1]), -both[1].gain_ratio)):
             settled: Advice | None = advice
             if results.has_events:
                 settled = run.claims.settle(one, advice, len(found))
@@ -75,11 +76,17 @@ def find_advice(results: Facts, rules: Iterable[Rule] | None = None) -> tuple[Fo
 
 def without_explained(found: Sequence[Advice]) -> list[Advice]:
     """Leave out what a more specific piece of advice explains."""
+    explained = _explained(found)
+    return [one for one in found if not explained(one)]
+
+
+def _explained(found: Sequence[Advice]) -> Callable[[Advice], bool]:
+    """Whether a more specific one among these explains a piece of advice."""
     most: dict[str, float] = {}
     for cause in found:
         for name in RULES[cause.rule].explains if cause.rule in RULES else ():
             most[name] = max(most.get(name, 0.0), cause.gain_ratio)
-    return [one for one in found if most.get(one.rule, -1.0) < MUCH * one.gain_ratio]
+    return lambda one: most.get(one.rule, -1.0) >= MUCH * one.gain_ratio
 
 
 def fitting(advice: Iterable[Advice], framework: Framework) -> Iterator[Advice]:

@@ -19,7 +19,16 @@ from tests.unit.analysis.advice.test_device_rules import (
     SINGLE,
     VOLTA,
 )
-from tests.unit.analysis.advice.test_host_rules import IN_CALLS, LOOPED, STEP_US, WORK, in_graph, run, sampled
+from tests.unit.analysis.advice.test_host_rules import (
+    IN_CALLS,
+    LOOPED,
+    STEP_US,
+    WORK,
+    calling_keras,
+    in_graph,
+    run,
+    sampled,
+)
 from tests.unit.analysis.advice.test_input_rules import drawn
 from tests.unit.analysis.advice.test_iterator_rules import competing, refilled, remade
 from tfprof_widgets.analysis import Analysis
@@ -94,6 +103,7 @@ CAUSES: dict[str, Callable[[], Analysis]] = {
         stats={"train_step": {"tf_function_call": "notTraced-nonXla"}},
         source_map=sampled(*IN_CALLS, with_other=True),
     ),
+    "a call of predict in each step": lambda: calling_keras(1),
     "a hook of epochs": lambda: epochs(4),
     "an iterator in each step": remade,
     "input on the cores of the model": lambda: competing(9_000),

@@ -290,6 +290,28 @@ def test_a_hook_that_computes_more_than_the_training_is_not_what_runs_the_steps(
     assert "makes a pipeline of its own first" in advice.fix.words
 
 
+def calling_keras(n_batches: int) -> Analysis:
+    """Steps of a loop that calls `predict` in each, which sets itself up for 60 of 90 ms and then runs some batches."""
+    batches = [("one_step_on_data_distributed", 65_000 + 2_000 * i, 1_500) for i in range(n_batches)]
+    parts = [("MakeIterator::RootDataset", 20_000, 30_000), *batches, ("net/dense/MatMul:MatMul", 95_000, 5_000)]
+    seen = sampled((10_000, 3), text="def act(state):\n    global model\n    return model.predict(state)\n")
+    begin = [EPOCH_NS + at * 100_000_000 + 5_000_000 for at in range(10)]
+    calls = pd.DataFrame({"begin_ns": begin, "end_ns": [one + 90_000_000 for one in begin], "frame": 0})
+    return run(*parts, source_map=replace(seen, calls=calls))
+
+
+def test_steps_that_call_keras_for_a_single_batch_spend_their_time_in_setting_up() -> None:
+    advice = only(calling_keras(1))
+    assert advice.rule == "single_batches"
+    assert advice.title.endswith("sets up a pipeline and a loop first: 88.5 of 100 ms a step (88 %).")
+    assert advice.gain_ratio == pytest.approx(0.885)
+    assert "predict_on_batch or test_on_batch (train.py:3)" in advice.fix.words
+
+
+def test_steps_that_call_keras_for_many_batches_are_no_such_loop() -> None:
+    assert "single_batches" not in rules(calling_keras(12))
+
+
 def test_what_most_steps_trace_or_compile_is_not_over_after_two_steps() -> None:
     advice = only(run(("tf.function-graph_building", 0, 30_000), ("net/dense/MatMul:MatMul", 30_000, 68_000)))
     assert advice.title == "9 of 9 steps trace or compile anew: 30.0 of 100 ms a step (30 %)."

@@ -95,6 +95,7 @@ def test_waiting_for_data_rules_over_the_executor_but_not_over_the_call_that_lau
         ("XlaCompile:#module=m#", "compile"),
         ("tf.function-graph_building", "compile"),
         ("IteratorGetNextOp::DoCompute", "input"),
+        ("MakeIterator::ParallelMapDatasetV2", "input"),
         ("m/a:Where", "host_compute"),
         ("m/a:_Send", "dispatch"),
     ],
@@ -144,11 +145,14 @@ def test_without_a_device_the_kernel_of_an_eager_call_computes() -> None:
         event("EagerExecute", 10, 40, is_func=0),
         event("EagerLocalExecute: MatMul", 12, 36),
         event("KernelAndDeviceFunc::Run", 20, 25),
-        event("EagerExecute", 50, 40, is_func=1),
-        event("KernelAndDeviceFunc::Run", 60, 25),
+        event("EagerExecute", 50, 30, is_func=1),
+        event("KernelAndDeviceFunc::Run", 55, 20),
+        event("EagerExecute", 80, 15, is_func=0),
+        event("KernelAndDeviceFunc::Run", 81, 13),
+        event("MakeIterator::RootDataset", 82, 11),
     )
     row = compute_steps(trace(plane("/host:CPU", main))).frame.iloc[0]
-    assert us(row) == {"host_compute": 25, "dispatch": 75}
+    assert us(row) == {"host_compute": 27, "dispatch": 62, "input": 11}
 
 
 def step_launching(*inside: Event, kernel_us: tuple[float, float] = (90, 5)) -> pd.Series:
