@@ -256,7 +256,7 @@ class Profile:
             >>> prof.input_pipeline.bottleneck
             'Iterator::Root::Prefetch::MapAndBatch'
         """
-        return self.run.results.input_pipeline
+        return self.run.results.judged_input
 
     counters = _table("counters")
     variables = _table("variables")

@@ -258,7 +258,6 @@ function pipeline(nSteps: number, hostile: string): TraceMeta["pipelines"][numbe
     max_latency_us: 13_100,
     startup_time_ms: 0,
     bottleneck: 3,
-    suggestion: "Map decodes one image at a time. Run it in parallel, and prefetch so that input overlaps the step.",
     summary: "Host:0: 40 calls of 13.1 ms on average; Map accounts for 476 ms of 524 ms (91 %).",
     nodes,
   };

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .advice.host import batch_factor
     from .advice.input_rules import HIDDEN_BY_PREFETCH
     from .advice.rules import RULES, advice_table, find_advice, fitting
+    from .advice.input_stages import COPIES_US, STAGES, sequential_words, stage_of
     from .advice.run import MappedFunction, Run, mapped_function
     from .attribution import drawn_rows
     from .common import (
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from .idle import idle_times, kernel_events, launch_calls
     from .input.iterators import enqueue_times, input_categories, input_category, input_ops, input_work
     from .input.pipeline import InputPipeline, compute_input_pipeline, limits_steps
-    from .input.tf_data import COPIES_US, Place, STAGES, TfData, compute_tf_data, suggest
+    from .input.tf_data import TfData, compute_tf_data
     from .layers import ops_of_graph, scopes
     from .layers.layers import ENTRY_COLUMNS, Layers, PHASES, UNATTRIBUTED, compute_layers
     from .layers.ops_of_graph import match_ops

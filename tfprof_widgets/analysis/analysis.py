@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..trace.source_map import SourceMap
     from .advice.claims import Claimed
     from .card import Advice, FoundAdvice
+    from .input.pipeline import InputPipeline
     from .out_of_memory.failure import MemoryFailure
     from .overview import Overview
     from .summaries import HostSummary
@@ -66,6 +67,12 @@ class Analysis(Facts):
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
         return self._found_advice[0].advice
+
+    @cached_property
+    def judged_input(self) -> InputPipeline:
+        """`input_pipeline`, and what the advice on it says."""
+        fixes = (one.fix.words for one in self.advice if one.rule in ("input_bound", "shuffle_fill", "new_iterator"))
+        return replace(self.input_pipeline, suggestion=next(fixes, ""))
 
     @property
     def claimed(self) -> Claimed:

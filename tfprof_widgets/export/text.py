@@ -173,7 +173,7 @@ def _memory(results: Analysis) -> Iterator[str]:
 
 
 def _input(results: Analysis) -> Iterator[str]:
-    pipeline = results.input_pipeline
+    pipeline = results.judged_input
     yield input_words(results.overview, pipeline.verdict)
     if pipeline.bottleneck:
         yield f"  Slowest part: {pipeline.bottleneck}"

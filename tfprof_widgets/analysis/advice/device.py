@@ -11,10 +11,10 @@ import pandas as pd
 from ...trace.arrays import Float64, Int64
 from ..card import GENERAL, MEDIUM_GAIN, RARELY, Advice, Claim, Fix, rule
 from ..common import PS_PER_MS, US_PER_MS, Stretches, amount, number, percent, size
-from ..input.tf_data import STAGES
 from ..layers.layers import OPTIMIZER
 from .causes import input_python_ms, python_stage
 from .input_rules import without_python
+from .input_stages import STAGES
 from .python import host_callback, is_usual, slow_call
 from .run import Run, compiled, copy_events, event_names, larger_batch, several_in_one_call
 

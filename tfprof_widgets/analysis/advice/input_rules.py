@@ -31,13 +31,13 @@ from ..card import (
     user_files,
 )
 from ..common import US_PER_MS, milliseconds, number, percent, plural
-from ..input.tf_data import AUTOTUNE, REBATCH, STAGES, stage_of, working
-from ..input.usage import slowest_below, slowest_inputs
+from ..input.usage import slowest_below
 from ..machine import FREE
 from ..names import base_name, parse_op_names
 from ..steps.spans import MIN_STEPS
 from .causes import input_ops, runs_python
 from .facts import OP_OVERHEAD_MS, StepPart
+from .input_stages import AUTOTUNE, REBATCH, STAGES, sequential_words, stage_of, working
 from .input_waste import MAPS, iterators_of, kept_ratio, late_cut, opens_many_files
 from .run import DATA_GRAPH, Run, mapped_function
 
@@ -292,9 +292,9 @@ def throws_cache_away(run: Run, pipeline: pd.Series | None) -> bool:
 
 
 def _of_stage(run: Run, pipeline: pd.Series | None) -> Fix:
-    """What the table of the input says of the iterator, and the statement where one argument does it."""
-    words = ("" if pipeline is None else str(pipeline["suggestion"])) or STAGES["no_prefetch"].words
-    source_map = run.source_map
+    """What to do about a stage that works alone, and the statement where one argument does it."""
+    source_map, iterators = run.source_map, run.results.tf_data.iterators
+    words = STAGES["no_prefetch"].words if pipeline is None else sequential_words(iterators, _working(run, pipeline))
     if words == REBATCH:
         call = only_call(source_map, "batch", _is_behind_unbatch)
         return rewritten(words, call, _rebatched(call) if call else "")
@@ -340,7 +340,7 @@ def input_bound(run: Run) -> Iterator[Advice]:
     pipeline = run.results.tf_data.bottleneck_pipeline
     stage = "generator" if pipeline is None else _stage(run, pipeline, part.ratio)
     name = "" if pipeline is None else str(pipeline["bottleneck_name"])
-    short = "" if pipeline is None else str(_working(run, pipeline)["name"])
+    short = "" if pipeline is None else str(run.results.tf_data.iterators["name"].iloc[_working(run, pipeline)])
     stage, why, fix = _cause(run, stage, pipeline)
     waits = f"{_waits(run, part)}{f' in {short}' if short else ''}"
     if not wait.is_told and not throws_cache_away(run, pipeline):
@@ -495,14 +495,13 @@ def works_ahead(run: Run) -> bool:
     return bool(iterators_of(run, pipeline)["is_async"].any())
 
 
-def _working(run: Run, pipeline: pd.Series) -> pd.Series:
-    """The row of the bottleneck; where that only hands on, of the first iterator below it that does something."""
-    iterators = run.results.tf_data.iterators
-    return iterators.iloc[working(iterators["name"].tolist(), slowest_inputs(iterators), int(pipeline["bottleneck"]))]
+def _working(run: Run, pipeline: pd.Series) -> int:
+    """The row of what holds a pipeline up."""
+    return working(run.results.tf_data.iterators, int(pipeline["bottleneck"]))
 
 
 def _stage(run: Run, pipeline: pd.Series, gain: float) -> str:
-    one = _working(run, pipeline)
+    one = run.results.tf_data.iterators.iloc[_working(run, pipeline)]
     stage = stage_of(str(one["name"]), one["params"])
     if stage != "generator" and not works_ahead(run) and gain <= HIDDEN_BY_PREFETCH:
         return "no_prefetch"

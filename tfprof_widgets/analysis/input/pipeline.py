@@ -151,12 +151,12 @@ class InputPipeline:
     """
     bottleneck: str
     """Long name of the iterator that holds the training up, such as `Iterator::Root::Map`; empty where there is none."""
-    suggestion: str
-    """What to change; empty where the pipeline keeps up or there is none."""
     steps: pd.DataFrame
     """The wait of each step for data: the table `input_pipeline.steps`."""
     hosts: pd.DataFrame
     """The most input-bound host first: the table `input_pipeline.hosts`."""
+    suggestion: str = ""
+    """What to change, as the advice on the input says; empty where it keeps up."""
 
     def __repr__(self) -> str:
         return f"InputPipeline({plural(len(self.pipelines), 'pipeline')}: {self.verdict})"
@@ -229,7 +229,6 @@ def compute_input_pipeline(
     waits = step_waits(steps)
     # Averages leave the first step out, in which a shuffle fills its buffer.
     fills = _fills(pipeline, whole_ms=float(waits["step_time_ms"].sum()))
-    keeps_up = ratio < INPUT_MODERATE and not fills  # False where there are no steps to tell
     verdict = _verdict(counted, total_ms, data, pipeline, fills=fills)
     return InputPipeline(
         verdict=f"{verdict} {pipeline['summary']}" if fills and pipeline is not None and total_ms else verdict,
@@ -238,7 +237,6 @@ def compute_input_pipeline(
         ops=table,
         tf_data=data,
         bottleneck=str(pipeline["bottleneck_name"]) if pipeline is not None else "",
-        suggestion="" if keeps_up or pipeline is None else str(pipeline["suggestion"]),
         steps=waits,
         hosts=host_waits(data.pipelines, data.slowest_calls, waits),
     )

@@ -5,30 +5,27 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ...trace.arrays import Bool, Float64, Int64
-from ...trace.trace import StatValue, Trace
+from ...trace.trace import Trace
 from ..common import PS_PER_MS, PS_PER_US, US_PER_MS, Types, plural, sum_by, typed_table
 from ..grouping import Grouping, group_events
-from ..names import WRAPPERS, base_name, parse_op_names
+from ..names import WRAPPERS, parse_op_names
 from ..summaries import MOST, OWNER, no_events, travels
 from ..table import table
-from .iterators import FILE_READERS, SLOW_CALL_PS, execution, executions, find_calls, merge_iterators
+from .iterators import SLOW_CALL_PS, execution, executions, find_calls, merge_iterators
 from .usage import (
     FILL_SHARE,
     ITERATOR_TYPES,
     Usage,
-    chain_below,
     find_usage,
     find_waits,
-    is_autotuned,
     iterator_table,
-    slowest_inputs,
 )
 
 PIPELINES = table(
@@ -50,17 +47,16 @@ PIPELINES = table(
         bottleneck          int    row of the iterators table, -1 for none
         bottleneck_name     text   its long name
         bottleneck_time_ms  float  how long the consumer waited for its own work
-        suggestion          text   what to change; empty where the pipeline keeps up
         summary             text   the pipeline in a sentence
 
     A pipeline of a device only hands on what one of the CPU made. Empty where tf.data did nothing.
     """,
     browser="""
     id name host is_device n_calls n_slow_calls total_time_ms avg_latency_us min_latency_us max_latency_us startup_time_ms
-    bottleneck suggestion summary
+    bottleneck summary
     """,
     file="input_pipelines",
-    of_facts=lambda facts: _tf_data_of(facts),
+    of_facts=lambda facts: compute_tf_data(facts.trace, grouping=facts.steps.grouping),
     of_hosts=lambda sums: merge_tf_data(sums.names, sums.every),
 )
 travels(
@@ -80,168 +76,7 @@ travels(
 )
 travels("slowest_calls", lambda facts: facts.tf_data.slowest_calls)
 
-COPIES_US = 20.0
-"""Work per element of a batch that is copying, shared by parallel calls (64 KiB on two cores), which slow smaller records."""
-AUTOTUNE = "tf.data.AUTOTUNE"
-PARALLEL = f"num_parallel_calls={AUTOTUNE}"
-REBATCH = (
-    "unbatch and batch take one element after another and have no parallel form. Where they only change the size of "
-    "batches, .rebatch(batch_size) in place of both gives the same batches without taking them apart."
-)
-
-
-class Stage(NamedTuple):
-    """What can be slow in an input."""
-
-    headline: str
-    """What it asks for."""
-    why: str
-    """Why it is slow."""
-    words: str = ""
-    """What to do, also to `{function}`, and at which `{place}`."""
-
-
-STAGES = {
-    "slow_read": Stage(
-        "Read the data faster",
-        "reading the data is slow",
-        "Keep the files near to the machine, and read several files at a time: interleave over their names with "
-        f"{PARALLEL}. Elements of several files then alternate, which is another order.",
-    ),
-    "slow_map": Stage(
-        "Make the map function cheaper",
-        "the mapped function is the cost",
-        "Make {function} cheaper: smaller images, whole batches at a time, or done once before the training.",
-    ),
-    "no_prefetch": Stage(
-        "Prefetch the input",
-        "no batch is prepared while the model computes",
-        f"Add .prefetch({AUTOTUNE}) as the last step of the pipeline: a batch is prepared while the model computes.",
-    ),
-    "no_parallel_map": Stage(
-        "Map the input in parallel",
-        "the map makes one element after another",
-        f"Let {{function}} run several times at once: map(..., {PARALLEL}). The order of elements stays.",
-    ),
-    "sequential_stage": Stage("Run the input's stages in parallel", "the stage works on one element after another"),
-    "generator": Stage(
-        "Replace the Python generator",
-        "Python makes one element after another",
-        "Let the generator{place} give only names or numbers, and load their elements by tf.numpy_function in a map with "
-        f"{PARALLEL}; or read with a source of tf.data.",
-    ),
-    "python_map": Stage(
-        "Take Python out of the map function",
-        "the mapped function runs in Python, which lets one call run at a time",
-        "Write {function} in ops of TensorFlow: Python runs one call at a time, however many are made in parallel.",
-    ),
-    "element_map": Stage(
-        "Map whole batches",
-        "calling the mapped function for each element costs more than what it computes",
-        "Batch first, and map whole batches: {function} as a function of a batch, such as tf.io.parse_example in place "
-        "of tf.io.parse_single_example.",
-    ),
-    "filter_after": Stage(
-        "Filter before the map",
-        "a filter throws away most of what the map prepares",
-        "{thrown} of what {function} prepares is thrown away: where the filter can judge by what is there before the "
-        "map, put it there.",
-    ),
-    "cut_after": Stage(
-        "Crop or shrink first",
-        "most of what the mapped function computes is cut away in it",
-        "Put {cut} before the work of {function}: {thrown} of what that makes is thrown away. Colours, flips and scales "
-        "are the same of a part as of the whole.",
-    ),
-    "few_threads": Stage(
-        "Give the input's stages more threads",
-        "an option of the dataset leaves one thread for all of it",
-        "Leave private_threadpool_size = 1 out of the dataset's options; 0 is one thread for each core.",
-    ),
-}
-_WORKS_ALONE = {
-    "DataService": "Fetching from the tf.data service is slow. Profile its workers "
-    "(tf.profiler.experimental.client.trace); add workers when they are busy.",
-    **dict.fromkeys(
-        ("TensorSlice", "FromTensor", "Tensor", "Range"),
-        "The elements are cut out of memory one by one. Batch before the steps that can work on whole batches.",
-    ),
-    "Interleave": f"interleave reads its inputs one after another. Read them in parallel ({PARALLEL}; with a "
-    "cycle_length of its own the order of elements stays).",
-    "FlatMap": "flat_map reads its inputs one after another. An interleave reads several in parallel; elements of "
-    "several inputs then alternate, which is another order.",
-    "Batch": "batch takes its elements one after another. Cut large elements down before they are batched; of small "
-    "ones make batches earlier, so that the steps before work on whole batches.",
-    "PaddedBatch": "padded_batch copies and pads its elements one after another and has no parallel form. Let batches "
-    "be made ahead (.prefetch). Elements of like length put together (bucket_by_sequence_length) have less to pad; "
-    "batches then have other elements.",
-    "Filter": "filter judges one element after another and has no parallel form. Judge in a parallel map and let "
-    "filter only read the answer.",
-    "Unbatch": "unbatch takes one element after another and has no parallel form. Let the steps behind it work on "
-    "whole batches.",
-    **dict.fromkeys(
-        ("Shuffle", "ShuffleAndRepeat"),
-        "shuffle fetches until its buffer is full before it gives the first element. Shuffle elements, names or indices "
-        "before they are read and prepared; a smaller buffer is full sooner, but shuffles less.",
-    ),
-}
-"""What to do about stages that work on one element after another."""
-_LARGE_BATCH = (
-    "batch copies its elements, which are large, into a batch one after another. Make several batches in parallel "
-    f"({PARALLEL}; their order stays), and cut elements down before they are batched."
-)
-_MAPS = ("Map", "ParallelMap", "MapAndBatch", "ParseExample")
-_BATCHES = ("Batch", "ParallelBatch")
-_HANDS_ON = frozenset(
-    ("Prefetch", "Root", "Model", "Repeat", "ForeverRepeat", "FiniteRepeat", "Take", "FiniteTake", "Options")
-)
-
-
-@dataclass(frozen=True)
-class Place:
-    is_device: bool = False
-    """Whether it belongs to a device's pipeline, which only hands on what a host pipeline made."""
-    source: str = ""
-    """Short name of the iterator it takes its elements from."""
-    consumer: str = ""
-    """That of the one that takes its elements."""
-    element_us: float = 0.0
-    """Of a batch: its work for each element; 0 where that is not known."""
-
-
-def suggest(name: str, params: Mapping[str, StatValue], place: Place = Place()) -> str:
-    """What to do about a bottleneck: why and what, one or two sentences."""
-    if place.is_device:
-        return "The device waits for its host pipeline to hand over the next element: let that pipeline run ahead."
-    base, stage = base_name(name), stage_of(name, params)
-    if (base in _BATCHES and base_name(place.source) == "Unbatch") or (
-        base == "Unbatch" and base_name(place.consumer) in _BATCHES
-    ):
-        return REBATCH
-    if base == "Batch" and place.element_us >= COPIES_US:
-        return _LARGE_BATCH
-    if stage == "sequential_stage":
-        return _WORKS_ALONE.get(base, f"{name} holds the pipeline up: {STAGES['no_prefetch'].words}")
-    return STAGES[stage].words.format(function="the mapped function", place="")
-
-
-def stage_of(name: str, params: Mapping[str, StatValue]) -> str:
-    """What of `STAGES` an iterator is by its name and settings."""
-    base = base_name(name)
-    if base in _MAPS:
-        # TensorFlow fuses a plain map with the batch after it; the stat `name` is then fused(MapDataset:1,BatchDatasetV2:2).
-        is_alone = "(MapDataset" in str(params.get("name", "")) or params.get("parallelism") == 1
-        return "no_parallel_map" if base == "Map" or (is_alone and not is_autotuned(params)) else "slow_map"
-    return "generator" if base == "Generator" else "slow_read" if base in FILE_READERS else "sequential_stage"
-
-
-def working(names: Sequence[str], slowest_input: Int64, row: int) -> int:
-    """An iterator itself; where it only hands on, the first below it that does something."""
-    rows = [row, *chain_below(slowest_input, row)]
-    return next((one for one in rows if base_name(names[one]) not in _HANDS_ON), rows[-1])
-
-
-_NEEDED = ["name", "long_name", "params", "wait_time_ms", "fill_time_ms", "parent_id", "self_time_ms", "calls"]
+_NEEDED = ["name", "long_name", "wait_time_ms", "fill_time_ms"]
 _Row = dict[Hashable, Any]
 PIPELINE_TYPES: Types = PIPELINES.types
 SLOWEST_TYPES: Types = {
@@ -314,8 +149,6 @@ class _HeldUp:
 
     iterators: list[_Row]
     """The rows of the table, as far as they are needed here."""
-    names: list[str]
-    slowest_input: Int64
     most_ms: Float64
     """For each pipeline the longest `wait_time_ms` of what works on its critical path."""
 
@@ -325,11 +158,11 @@ class _HeldUp:
         most_ms = np.full(n_pipelines, np.nan)
         np.fmax.at(most_ms, of_node[on_path], iterators["wait_time_ms"].to_numpy(np.float64)[on_path])
         rows = iterators[_NEEDED].to_dict("records")
-        return cls(rows, iterators["name"].tolist(), slowest_inputs(iterators), most_ms)
+        return cls(rows, most_ms)
 
     def by(self, row: int, pipeline: _Row, n_counted: int, counted_ps: int) -> dict[str, object]:
         """The columns about the bottleneck of one pipeline, given its other columns and the calls that count."""
-        advice, name, wait_ms = "", "", 0.0
+        name, wait_ms = "", 0.0
         if row < 0 and pipeline["n_calls"]:
             summary = f"{pipeline['name']}: no iterator of it was waited for."
         elif row < 0:
@@ -340,29 +173,12 @@ class _HeldUp:
             entry = self.iterators[row]
             name = str(entry["long_name"])
             wait_ms, summary = self._cost(entry, pipeline, n_counted, counted_ps)
-            # Below 50 us a call the pipeline keeps up, whatever its largest part is.
-            is_slow = counted_ps > SLOW_CALL_PS * n_counted or wait_ms == entry["fill_time_ms"]
-            advice = self._suggestion(row, pipeline) if is_slow else ""
         return {
             "bottleneck": row,
             "bottleneck_name": name,
             "bottleneck_time_ms": wait_ms,
-            "suggestion": advice,
             "summary": summary,
         }
-
-    def _suggestion(self, row: int, pipeline: _Row) -> str:
-        names, row = self.names, working(self.names, self.slowest_input, row)
-        entry, source, parent = self.iterators[row], int(self.slowest_input[row]), int(self.iterators[row]["parent_id"])
-        size = entry["params"].get("batch_size")
-        n_elements = entry["calls"] * size if isinstance(size, int) else 0
-        place = Place(
-            is_device=bool(pipeline["is_device"]),
-            source=names[source] if source >= 0 else "",
-            consumer=names[parent] if parent >= 0 else "",
-            element_us=US_PER_MS * entry["self_time_ms"] / n_elements if n_elements else 0.0,
-        )
-        return suggest(names[row], entry["params"], place)
 
     def _cost(self, entry: _Row, pipeline: _Row, n_counted: int, counted_ps: int) -> tuple[float, str]:
         """How long the training waited because of a bottleneck, and a sentence that says why."""
@@ -520,13 +336,6 @@ class TfData(Pipelines):
         if not 0 <= rank < len(ranked):
             raise ValueError(f"rank {rank} is not one of the {len(ranked)} executions of pipeline {pipeline}")
         return execution(self.calls, self.iterators, int(ranked["root_call"].iloc[rank]))
-
-
-def _tf_data_of(facts: Any) -> TfData:
-    found = compute_tf_data(facts.trace, grouping=facts.steps.grouping)
-    if not facts.unrecorded:
-        return found
-    return replace(found, pipelines=found.pipelines.assign(suggestion=""))
 
 
 def compute_tf_data(trace: Trace, *, grouping: Grouping | None = None) -> TfData:

@@ -302,10 +302,10 @@ interface Finding {
 function showAdvice(aside: HTMLElement, finding: Finding, signal: AbortSignal): void {
   const { scene, verdict, card } = finding;
   const { bottleneck } = scene.pipeline;
-  const words = card ? [card.title, card.fix.words] : [scene.pipeline.suggestion];
+  const words = card ? [card.title, card.fix.words] : [];
   const code = card?.fix.code;
   const parts = opening(scene, verdict);
-  // The suggestion is about the bottleneck of the whole capture.
+  // The card is about the bottleneck of the whole capture.
   if (scene.kept === null && (scene.slow < 0 || scene.slow === (bottleneck ?? -1))) {
     parts.push(...words.filter(Boolean).map((text) => h("p", text)));
     if (code) {

@@ -11,7 +11,15 @@ import pytest
 
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.input.iterator_drawings import ROOT, call
-from tfprof_widgets.analysis import HIDDEN_BY_PREFETCH, STAGES, Advice, Analysis
+from tfprof_widgets.analysis import (
+    COPIES_US,
+    HIDDEN_BY_PREFETCH,
+    STAGES,
+    Advice,
+    Analysis,
+    sequential_words,
+    stage_of,
+)
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import empty_source_map
 
@@ -86,6 +94,48 @@ def test_a_prefetch_alone_helps_where_it_can_hide_all_of_the_work(wait_us: float
     advice = top(drawn(wait_us, stage=stage))
     assert (advice.rule, advice.stage) == ("input_bound", expected)
     assert advice.gain_ratio == pytest.approx(wait_us / 10_000, abs=0.01)
+    assert drawn(wait_us, stage=stage).judged_input.suggestion == advice.fix.words
+
+
+FUSED, TUNED = {"name": "fused(MapDataset:1,BatchDatasetV2:2)", "parallelism": 2}, {"autotune": "true"}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "stage"),
+    [
+        *((name, {}, "no_parallel_map") for name in ("Map", "MapV2")),
+        ("MapAndBatch", FUSED, "no_parallel_map"),
+        ("MapAndBatch", FUSED | TUNED, "slow_map"),
+        ("MapAndBatch", {"name": "fused(ParallelMapDatasetV2:4)", "parallelism": 8}, "slow_map"),
+        ("ParallelMapV2", {"parallelism": 1}, "no_parallel_map"),
+        ("ParallelMapV2", {"parallelism": 1} | TUNED, "slow_map"),
+        *((name, {}, "slow_read") for name in ("TFRecord", "TextLineV2")),
+        *((name, {}, "sequential_stage") for name in ("Filter", "Unbatch", "DataService")),
+    ],
+)
+def test_the_stage_is_told_by_name_and_settings(name: str, settings: dict[str, object], stage: str) -> None:
+    assert stage_of(name, settings) == stage  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("names", "each_us", "words"),
+    [
+        ("Filter", 0, "no parallel form"),
+        ("FlatMap", 0, "another order"),
+        ("TensorSlice", 0, "one by one"),
+        ("Shuffle Map", 0, "shuffles less"),
+        ("SomethingNew", 0, ".prefetch(tf.data.AUTOTUNE)"),
+        ("BatchV2 Unbatch", 0, ".rebatch(batch_size) in place of both"),
+        ("BatchV2 ShuffleV3 Unbatch", 0, "make batches earlier"),  # single elements are needed
+        # Parallel calls made batches of small records 29 % slower.
+        ("BatchV2 Map", COPIES_US / 2, "make batches earlier"),
+        ("BatchV2 Map", COPIES_US, "num_parallel_calls"),
+    ],
+)
+def test_a_stage_that_works_alone_has_its_words(names: str, each_us: float, words: str) -> None:
+    rows = [(k - 1, name, 9 - k, {"batch_size": 64}, 10, 0.64 * each_us) for k, name in enumerate(names.split())]
+    columns = ["parent_id", "name", "total_time_ms", "params", "calls", "self_time_ms"]
+    assert words in sequential_words(pd.DataFrame(rows, columns=columns), 0)
 
 
 def sampled(results: Analysis, process_cpu_pct: float) -> Analysis:

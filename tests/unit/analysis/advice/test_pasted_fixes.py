@@ -12,7 +12,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.analysis.advice.pasted import PIPELINES, capture_all, pasted, run_all, text_of
-from tfprof_widgets.analysis import STAGES, Fix, Place, Run, input_rules, suggest, why_it_does_not_run
+from tfprof_widgets.analysis import STAGES, Fix, Run, input_rules, why_it_does_not_run
 from tfprof_widgets.analysis import run as call_fixes
 
 PACKAGE = Path(input_rules.__file__).parent
@@ -28,9 +28,9 @@ def every_fix(run: Run) -> Iterator[tuple[str, Fix]]:
     for pipeline in pipelines:
         for stage in STAGES:
             yield stage, input_rules.input_fix(run, stage, pipeline)
-        told = pipeline.copy()
-        for words in ("", suggest("Unbatch", {}, Place(consumer="Batch")), suggest("Interleave", {})):
-            told["suggestion"] = words
+        for row in np.flatnonzero(data.iterators["pipeline"] == pipeline["id"]).tolist():
+            told = pipeline.copy()
+            told["bottleneck"] = row
             yield "sequential_stage", input_rules.input_fix(run, "sequential_stage", told)
     yield "cheaper_map", input_rules.cheaper_map(run)
     yield "without_python", input_rules.without_python(run)

@@ -312,7 +312,7 @@ OVERVIEW = (
     *("device_eager_ratio", "device_idle_ratio", "host_idle_ratio", "device_duty_cycle_ratio", "environment"),
 )
 GROWTH = tuple(field.name for field in fields(MemoryGrowth))
-INPUT = ("verdict", "input_ratio", "bottleneck", "suggestion", "is_input_bound", "sentence")
+INPUT = ("verdict", "input_ratio", "bottleneck", "is_input_bound", "sentence")
 
 
 @pytest.mark.parametrize("table", TABLES)
