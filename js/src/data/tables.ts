@@ -135,7 +135,6 @@ export interface InputPipelinePipelinesRow {
   readonly max_latency_us: number;
   readonly startup_time_ms: number;
   readonly bottleneck: number;
-  readonly suggestion: string;
   readonly summary: string;
 }
 
