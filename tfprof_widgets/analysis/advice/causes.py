@@ -27,6 +27,7 @@ from ..steps.owners import CATEGORIES
 from ..steps.spans import MIN_STEPS, Coverage, kinds_of
 from ..xla.programs import graphs_switched_off
 from .facts import CodeLine, code_line, covered
+from .input_stages import stage_of
 from .python_work import calls_op
 
 if TYPE_CHECKING:
@@ -111,16 +112,17 @@ def runs_python(run: RunFacts) -> bool:
 
 
 def input_work(run: RunFacts) -> float:
-    """How long the input works for all steps, of their time: its slowest stage, or functions on all cores, Python on one. Beside
+    """How long the input works for all steps, of their time: its slowest stage, or functions on all cores that may run them. Beside
     other programs both take longer, and an input that works longer than the model computes keeps up with it nowhere."""
     data, whole_ms = run.results.tf_data, float(run.results.steps.frame["step_time_ms"].sum())
     if data.bottleneck_pipeline is None or not whole_ms or run.load is None:
         return 0.0
     own_us, kinds = input_ops(run)
     in_python = np.isin(np.array(kinds, np.str_), _PY_FUNCS)
-    n_cores = min(run.load.quota or run.load.n_cores, run.load.n_cores)
-    functions_ms = max(float(own_us[in_python].sum()), float(own_us.sum()) / n_cores) / US_PER_MS
     stage = data.iterators.iloc[int(data.bottleneck_pipeline["bottleneck"])]
+    is_alone = stage_of(str(stage["name"]), stage["params"]) == "no_parallel_map"
+    n_cores = 1.0 if is_alone else min(run.load.quota or run.load.n_cores, run.load.n_cores)
+    functions_ms = max(float(own_us[in_python].sum()), float(own_us.sum()) / n_cores) / US_PER_MS
     stage_ms = 0.0 if stage["is_async"] else float(stage["self_time_ms"])
     return float(max(functions_ms, stage_ms) / whole_ms)
 
