@@ -112,8 +112,8 @@ def runs_python(run: RunFacts) -> bool:
 
 
 def input_work(run: RunFacts) -> float:
-    """How long the input works for all steps, of their time: its slowest stage, or functions on all cores that may run them. Beside
-    other programs both take longer, and an input that works longer than the model computes keeps up with it nowhere."""
+    """How long the input works for all steps, of their time: its slowest stage, or functions on the cores that may run them.
+    Beside other programs both take longer, and an input that works longer than the model computes keeps up with it nowhere."""
     data, whole_ms = run.results.tf_data, float(run.results.steps.frame["step_time_ms"].sum())
     if data.bottleneck_pipeline is None or not whole_ms or run.load is None:
         return 0.0
