@@ -501,6 +501,8 @@ def _working(run: Run, pipeline: pd.Series) -> int:
 
 
 def _stage(run: Run, pipeline: pd.Series, gain: float) -> str:
+    if pipeline["is_device"]:
+        return "of_device"
     one = run.results.tf_data.iterators.iloc[_working(run, pipeline)]
     stage = stage_of(str(one["name"]), one["params"])
     if stage != "generator" and not works_ahead(run) and gain <= HIDDEN_BY_PREFETCH:

@@ -63,6 +63,12 @@ STAGES = {
         "Let the generator{place} give only names or numbers, and load their elements by tf.numpy_function in a map with "
         f"{PARALLEL}; or read with a source of tf.data.",
     ),
+    "of_device": Stage(
+        "Let the host's pipeline run ahead",
+        "it hands on what a pipeline of a host makes",
+        f"Let that pipeline run ahead of the training, .prefetch({AUTOTUNE}) as its last step; a capture of its host shows what "
+        "holds it up.",
+    ),
     "python_map": Stage(
         "Take Python out of the map function",
         "the mapped function runs in Python, which lets one call run at a time",

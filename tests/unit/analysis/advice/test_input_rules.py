@@ -307,6 +307,12 @@ def test_a_cache_that_is_thrown_away_is_the_cause_where_all_before_it_runs_again
     assert THROWN not in top(epochs("MemoryCache", "FiniteTake", "ParallelMapV2")).title
 
 
+def test_what_hands_batches_to_a_device_is_no_generator_in_python(v100_xplane: Path) -> None:
+    advice = Analysis(read_xspace(v100_xplane.read_bytes())).advice[0]
+    assert (advice.rule, advice.stage) == ("input_bound", "of_device")
+    assert "in Generator: it hands on what a pipeline of a host makes" in advice.title
+
+
 KERAS = {"op": "EagerLocalExecute: __inference_multi_step_on_iterator_3", "op_us": 1.0}
 ROWS = """\
 class Rows(keras.utils.PyDataset):
