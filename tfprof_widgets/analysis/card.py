@@ -88,7 +88,13 @@ def _unknown_names(tree: ast.Module, known: set[str]) -> Iterator[str]:
 
 
 Severity = Literal["high", "medium", "low"]
-ShareOf = Literal["step", "sample", "time captured"]
+ShareOf = Literal["step", "all steps", "sample", "time captured"]
+TIME: dict[ShareOf, str] = {
+    "step": "step time",
+    "all steps": "time of all steps",
+    "sample": "time of a sample",
+    "time captured": "time captured",
+}
 
 HIGH_GAIN, MEDIUM_GAIN = 0.20, 0.05
 """From these shares of the step time on, advice is of severity high and medium: XProf's bounds for the wait for input."""
@@ -188,7 +194,7 @@ class Advice:
     headline: str = ""
     """What to do, in a few words."""
     share_of: ShareOf = "step"
-    """What the gain is a share of: `step`, `sample` (larger batches make a step longer), or `time captured`."""
+    """What the gain is a share of: `step`, `all steps`, `sample` (larger batches make a step longer), or `time captured`."""
     claim: Claim = field(default=Claim(), repr=False, compare=False)
     """The time that it is about."""
 
@@ -325,7 +331,8 @@ def rule(
 def of_rule(one: Advice, name: str) -> Advice:
     """Advice with what its rule says of it."""
     known = RULES[name]
-    return replace(one, rule=name, headline=one.headline or known.headline, share_of=known.share_of)
+    share_of = known.share_of if one.share_of == "step" else one.share_of
+    return replace(one, rule=name, headline=one.headline or known.headline, share_of=share_of)
 
 
 def ranked(found: Iterable[Advice], *, covered: float = 1.0) -> tuple[Advice, ...]:

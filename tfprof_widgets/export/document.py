@@ -17,7 +17,7 @@ import pandas as pd
 
 from ..analysis.advice.rules import RULES
 from ..analysis.analysis import Analysis
-from ..analysis.card import Advice, Highlight
+from ..analysis.card import TIME, Advice, Highlight
 from ..analysis.common import PS_PER_MS, PS_PER_NS, ends, number, plural, size
 from ..analysis.graph.op_graph import GRADIENT
 from ..analysis.graph.options import make_tree_options
@@ -370,7 +370,6 @@ def _without(subject: Subject) -> str:
     return f"{asked}: most compare steps, and this capture has none. See how to record steps in the limits below."
 
 
-TIME = {"step": "step time", "sample": "time of a sample", "time captured": "time captured"}
 """What a gain is a share of."""
 
 

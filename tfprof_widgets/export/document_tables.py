@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..analysis.analysis import Analysis
+from ..analysis.card import TIME
 from ..analysis.common import US_PER_MS, amount, milliseconds, number, percent, plural, size
 from ..analysis.machine import MIN_SAMPLES, MIN_SECONDS
 from ..analysis.memory.moments import unknown_op
@@ -26,7 +27,6 @@ from ..errors import without_controls
 from ..trace.capture_facts import Event, WatchLog
 from .document import (
     ROOMS,
-    TIME,
     Part,
     Room,
     Row,
@@ -499,7 +499,8 @@ def _notices(subject: Subject) -> Iterator[str]:
 def _advice(results: Analysis) -> Iterator[Part]:
     shown = results.advice[: ROOM.advice]
     gains = (
-        f"{one.bound} {percent(one.gain_ratio)} of a {one.share_of}" if one.gain_ratio > 0 else "" for one in shown
+        f"{one.bound} {percent(one.gain_ratio)} of the {TIME[one.share_of]}" if one.gain_ratio > 0 else ""
+        for one in shown
     )
     yield Part(
         heading="What to change",

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ..analysis.analysis import Analysis
-from ..analysis.card import Advice
+from ..analysis.card import TIME, Advice
 from ..analysis.common import US_PER_MS, amount, head, number, percent, size, tail_of_text
 from ..analysis.graph.nodes import COLUMN
 from ..analysis.graph.options import SELECTABLE, TreeOptions, TreeView, make_tree_options
@@ -107,7 +107,7 @@ def _saving(advice: Advice, step_ms: float) -> str:
         return advice.without_gain
     bound = "up to" if advice.bound == "at most" else "about"
     if advice.share_of != "step":
-        time = f" of {'the time captured' if advice.share_of == 'time captured' else 'the time of a sample'}"
+        time = f" of the {TIME[advice.share_of]}"
     else:
         time = f" ({number(advice.gain_ratio * step_ms)} ms a step)" if step_ms > 0 else ""
     return f"saves {bound} {percent(advice.gain_ratio)}{time}"

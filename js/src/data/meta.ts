@@ -162,7 +162,7 @@ export interface AdviceMeta {
   fix: { words: string; code: string; replaces?: string };
   /** The share of a step that it could win at most; about, where `estimate` says how; 0: not about time. */
   gain_ratio: number;
-  share_of?: "step" | "sample" | "time captured";
+  share_of?: "step" | "all steps" | "sample" | "time captured";
   /** What to select for it: names of ops, ns after the trace origin ([] the whole capture), a row of `steps` or -1. */
   op_names: string[];
   time_range_ns: number[];

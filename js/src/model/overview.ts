@@ -212,7 +212,7 @@ export function gainWords({ gain_ratio, evidence, fix, share_of = "step" }: Advi
   return { saves, share, of: `${formatMsSpan(step_time.avg, ms, "→")} ${mean}`, left };
 }
 
-const OF = { sample: "of a sample's time", "time captured": "of all captured" };
+const OF = { "all steps": "of all steps", sample: "of a sample's time", "time captured": "of all captured" };
 
 /** A statement and what stands in its place, line by line: lines of both are the same. */
 export function diffLines(before: string, code: string): { readonly sign: "+" | "-" | " "; readonly text: string }[] {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from ..card import (
     Claim,
     Fix,
     Highlight,
+    ShareOf,
     Spans,
     behind,
     is_of_model,
@@ -291,8 +292,8 @@ def compilation(run: Run) -> Iterator[Advice]:
     told = _made_anew(run) or _again(run.with_compiling) if len(run.steps) >= MIN_STEPS else None
     if told is None:
         return
-    title, fix, gain = told
-    yield run.advise(
+    title, fix, gain, share_of = told
+    said = run.advise(
         title,
         None,
         fix,
@@ -300,9 +301,10 @@ def compilation(run: Run) -> Iterator[Advice]:
         gain=gain,
         compile_ms=float(frame["compile_ms"].sum()),
     )
+    yield replace(said, share_of=share_of)
 
 
-def _again(run: Run) -> tuple[str, Fix, float] | None:
+def _again(run: Run) -> tuple[str, Fix, float, ShareOf] | None:
     """XLA compiles in many steps, and still does in the later half of them; or most of the later ones trace or compile, which no
     run before the capture spares them."""
     steps = run.steps
@@ -321,7 +323,7 @@ def _again(run: Run) -> tuple[str, Fix, float] | None:
         fix = Fix(f"predict or evaluate is called for each batch, by a callback or the loop. {ONE_BATCH}")
     else:
         told = f"{told} trace or compile anew"
-    return f"{told}: {part}{_COUNTING * run.counts_compiling}.", fix, part.ratio
+    return f"{told}: {part}{_COUNTING * run.counts_compiling}.", fix, part.ratio, "step"
 
 
 _NOTHING_ANEW = Fix(
@@ -330,7 +332,7 @@ _NOTHING_ANEW = Fix(
 )
 
 
-def _made_anew(run: Run) -> tuple[str, Fix, float] | None:
+def _made_anew(run: Run) -> tuple[str, Fix, float, ShareOf] | None:
     """A function is made anew for each of several loops or fits, whose first steps trace it. The first time is no waste."""
     frame, table = run.results.steps.frame, run.results.tf_functions
     frame = frame[np.isin(kinds_of(frame["name"]), kinds_of(run.steps.frame["name"]))]
@@ -349,6 +351,7 @@ def _made_anew(run: Run) -> tuple[str, Fix, float] | None:
         f"loop: without the first time {number(again_ms)} of the {number(part.step_ms)} ms of all steps ({percent(part.ratio)}).",
         _one_graph(run, TraceCause("object"), named(name, "the function")),
         part.ratio,
+        "all steps",
     )
 
 
