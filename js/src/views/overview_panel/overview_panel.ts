@@ -281,8 +281,7 @@ function header(view: TraceView): HTMLElement {
   const since = view.options.since_last;
   if (overview.verdict_detail) verdict.append(h("small.detail", overview.verdict_detail));
   if (typeof since === "string" && since) verdict.append(h("small.since", since));
-  const none = h("div.tfp-fig", h("span.n.big", "–"), h("span.u", " ms a step"), h("div.d", "no step found"));
-  const figures = hasSteps ? [...stepFigures(overview, time), goal(view)] : [none];
+  const figures = hasSteps ? [...stepFigures(overview, time), goal(view)] : [];
   return h("header.tfp-ov-header", quietLine(view), verdict, h("div.tfp-figs", ...figures));
 }
 
@@ -414,8 +413,9 @@ export const overviewPanel: TraceBuilder = {
       view.root.append(h("div.tfp-ov-failed", element));
     } else {
       const hasSteps = (view.data.table("steps") ?? EMPTY_TABLE).n > 0;
-      const [step, parts] = hasSteps ? [strips(view), breakdown(view)] : [];
-      view.root.append(h("div.tfp-ov", header(view), step, new WhatNext(view).element, parts));
+      const [head, next] = [header(view), new WhatNext(view).element];
+      const all = hasSteps ? [head, strips(view), next, breakdown(view)] : [head, next];
+      view.root.append(h(hasSteps ? "div.tfp-ov" : "div.tfp-ov.no-steps", ...all));
     }
   },
   needs: ["steps"],
