@@ -84,6 +84,8 @@ class Training:
         self.windows: list[dict[str, Any]] = []
         """Of the profiler, oldest first; the number of each is that of its profile's name."""
         self._marks: dict[str, list[dict[str, Any]]] = {"epoch": [], "validation": []}
+        self._last_ns: int | None = None
+        """End of the last step of any kind."""
         self._validated_ns: tuple[int, int] | None = None
         """Begin and end of the validation behind which no step of training has come yet."""
         self._rows: list[npt.NDArray[np.float64]] = []
@@ -116,9 +118,10 @@ class Training:
         for piece in np.split(steps, np.flatnonzero(np.diff(steps["kind"])) + 1):
             if not len(piece):
                 continue
+            self._last_ns = int(piece["start_ns"][-1] + 1e3 * piece["duration_us"][-1])
             if piece["kind"][0] == VALIDATION:
                 begin_ns = piece["start_ns"][0] if self._validated_ns is None else self._validated_ns[0]
-                self._validated_ns = int(begin_ns), int(piece["start_ns"][-1] + 1e3 * piece["duration_us"][-1])
+                self._validated_ns = int(begin_ns), self._last_ns
             elif trained(piece)[0]:
                 self._add_own(piece)
 
@@ -210,6 +213,7 @@ class Training:
             "batches": self.batches,
             "epoch": self.n_epochs or None,
             "elapsed_s": ((self.ended_ns or now_ns) - self.started_ns) / 1e9,
+            "quiet_s": math.nan if self._last_ns is None else (now_ns - self._last_ns) / 1e9,
             "now_ns": now_ns,
             "marks": marks[-3 * MOST_TOLD :],
             "anomalies": [_told(one) for one in anomalies[-MOST_TOLD:]],

@@ -9,7 +9,6 @@ import { inputGraph } from "../src/views/input_graph/input_graph";
 import { kernelTable } from "../src/views/kernel_table/kernel_table";
 import { layerTable } from "../src/views/layer_table/layer_table";
 import { opTable } from "../src/views/op_table/op_table";
-import { overviewPanel } from "../src/views/overview_panel/overview_panel";
 import { rooflineChart } from "../src/views/roofline_chart/roofline_chart";
 import { sourceView } from "../src/views/source_view/source_view";
 import { stepChart } from "../src/views/step_chart/step_chart";
@@ -20,7 +19,7 @@ import { showWidget, withLayout } from "./shown";
 import { tableScene } from "./table_scene";
 
 const VIEWS = {
-  ...{ copyTable, hloTable, inputGraph, kernelTable, layerTable, opTable, overviewPanel },
+  ...{ copyTable, hloTable, inputGraph, kernelTable, layerTable, opTable },
   ...{ rooflineChart, sourceView, stepChart, treeView, workerChart },
 };
 const OF_TENSORFLOW = /tensorflow|keras|\btf\.|%%tfprofile|trace_steps|model\.(fit|compile)/i;
@@ -40,7 +39,7 @@ async function words(view: TraceBuilder, framework: string): Promise<string[]> {
   ];
   const shown = packs.map((pack) => showWidget(view, packOf(framework, pack)));
   return (await Promise.all(shown)).flatMap(({ root }) =>
-    [...root.querySelectorAll(".empty, .tfp-ov-none")].map(({ textContent }) => textContent ?? ""),
+    [...root.querySelectorAll(".empty")].map(({ textContent }) => textContent ?? ""),
   );
 }
 

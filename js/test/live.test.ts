@@ -51,7 +51,7 @@ function runOf(columns: Columns): Run {
 
 const HEAD: LiveHead = {
   ...{ title: "fit", state: "running", n_steps: 0, step_ms: null, batches: "", steps_per_s: null },
-  ...{ wait_ratio: null, outside_ratio: null, loss: null, epoch: null, elapsed_s: null, now_ns: null },
+  ...{ wait_ratio: null, outside_ratio: null, loss: null, epoch: null, elapsed_s: null, quiet_s: null, now_ns: null },
   ...{ file: "", trigger_file: "", budget: "", marks: [], anomalies: [], windows: [], notices: [] },
   ...{ can_ask: false, is_recorded: true },
 };
@@ -317,10 +317,13 @@ describe("the view", () => {
     const columns = bins([4, 4, 4]);
     model.set("columns", JSON.stringify(Object.keys(columns)));
     model.set("bins", packed(columns));
-    await push({ n_steps: 3, step_ms: 4, wait_ratio: 0.125, epoch: 1 });
+    await push({ n_steps: 3, step_ms: 4, wait_ratio: 0.125, epoch: 1, quiet_s: 8.2 });
     expect(root.querySelector(".empty")).toBeNull();
     const figures = [...root.querySelectorAll(".tfp-fig")].map((one) => one.textContent);
-    expect(figures).toEqual(["4.00 msa step, median of the last 20", "13 %waits for data", "1epoch", "3steps"]);
+    expect(figures).toEqual([
+      "0:08since the last step: between epochs, or a long one",
+      ...["4.00 msa step, median of the last 20", "13 %waits for data", "1epoch", "3steps"],
+    ]);
     expect(root.textContent).toContain("No anomaly so far.");
     expect(root.textContent).toContain("waits for data 500 µs, 13 %");
     await push({ n_steps: 3, step_ms: 4, batches: "5 batches in one call, 800 µs a batch" });

@@ -82,21 +82,6 @@ describe("facts of the overview", () => {
   });
 });
 
-describe("details of the overview panel", () => {
-  it("open by the button and close by Escape and by a press elsewhere", async () => {
-    const { find } = await show({ environment: GPU });
-    const [button, box] = [find(".tfp-more button"), find(".tfp-facts")];
-    expect(box.hidden).toBe(true);
-    button.click();
-    expect([box.hidden, button.getAttribute("aria-expanded")]).toEqual([false, "true"]);
-    button.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
-    expect([box.hidden, document.activeElement]).toEqual([true, button]);
-    button.click();
-    document.body.dispatchEvent(new Event("pointerdown", { bubbles: true, composed: true }));
-    expect(box.hidden).toBe(true);
-  });
-});
-
 describe("the header", () => {
   it("says how much of the device's memory is in use at the peak, the unit once where it is one", async () => {
     const use = (peak: number) => ({ allocator: "GPU_0_bfc", peak_bytes: peak, capacity_bytes: 80 * 2 ** 30 });

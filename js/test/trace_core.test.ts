@@ -4,7 +4,7 @@ import { Inside, KeyFigures, statsOfEvent, statText } from "../src/model/aggrega
 import { capturedPs, timeInside, uncapturedSpans } from "../src/model/range";
 import { findGaps, gapsIn } from "../src/model/rows";
 import { Marks } from "../src/model/search";
-import { layoutPieces, RunBuffer, readSteps, stepAt, typicalSteps } from "../src/model/steps";
+import { layoutPieces, RunBuffer, readSteps, stepAt } from "../src/model/steps";
 import { flagsOfKeys } from "../src/views/timeline/state";
 import { trainingRun } from "./fixtures";
 import { loading, packOfRows } from "./loading";
@@ -94,18 +94,6 @@ describe("details", () => {
 });
 
 describe("steps and sessions", () => {
-  it("chooses usual steps in the middle for the first window", () => {
-    const first = { ...steps, isAveraged: steps.isAveraged };
-    expect(typicalSteps(first, 8)).toEqual([16, 23]);
-    expect(typicalSteps({ ...first, n: 3 }, 8)).toEqual([1, 2]);
-    expect(typicalSteps({ ...first, isAveraged: new Uint8Array(40) }, 8)).toBeNull();
-    const oneOut = Uint8Array.from({ length: 40 }, (_, i) => (i === 20 ? 0 : 1));
-    expect(typicalSteps({ ...first, isAveraged: oneOut }, 8)).toEqual([12, 19]);
-    // A window over two sessions would show the time between them.
-    const session = Int32Array.from({ length: 40 }, (_, i) => (i < 19 ? 0 : 1));
-    expect(typicalSteps({ ...first, session }, 8)).toEqual([11, 18]);
-  });
-
   it("knows the step at a time", () => {
     expect(stepAt(steps, steps.start[7] + 1)).toBe(7);
     expect(stepAt(steps, -1)).toBe(-1);

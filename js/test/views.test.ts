@@ -38,7 +38,7 @@ describe("every view", () => {
     expect(root.isConnected).toBe(false);
   });
 
-  it.each(Object.entries({ ...views, memoryTimeline, stepChart }))(
+  it.each(Object.entries({ opTable, inputGraph, memoryTimeline, stepChart }))(
     "%s says why an empty capture is empty",
     async (_, widget) => {
       const { root } = await show(widget, { isEmpty: true });

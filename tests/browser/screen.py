@@ -69,7 +69,7 @@ class Screen:
 
     def flip_overview(self) -> None:
         """Show the details of the overview, which lie over what is below."""
-        self.view("overview_panel").locator(".tfp-more > button").first.evaluate("button => button.click()")
+        self.view("overview_panel").locator(".tfp-more > summary").first.evaluate("summary => summary.click()")
 
     def read_view(self, name: str) -> Texts:
         """What a view shows now."""

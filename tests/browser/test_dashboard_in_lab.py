@@ -107,7 +107,7 @@ def show(notebook: Notebook, name: str) -> None:
     elif name == "tfp-kv":
         open_tab(notebook, "input_graph")
     elif name == "tfp-fact-list":
-        overview.locator(".tfp-more > button").click()
+        overview.locator(".tfp-more > summary").click()
 
 
 def lists() -> list[str]:

@@ -90,6 +90,7 @@ class Training:
             "loss": 1 / self.n_steps,
             "epoch": 1 + self.n_steps // 100,
             "elapsed_s": seconds,
+            "quiet_s": None,
             "now_ns": 1_764_143_400_000_000_000,
             "file": "/tmp/tfprof-watch",
             "trigger_file": "/tmp/tfprof-watch/capture",

@@ -19,7 +19,9 @@ from .widgets import View, close_unseen
 
 _HEAD: dict[str, Any] = {
     **dict.fromkeys(("title", "batches", "file", "trigger_file", "budget"), ""),
-    **dict.fromkeys(("step_ms", "steps_per_s", "wait_ratio", "outside_ratio", "loss", "epoch", "elapsed_s", "now_ns")),
+    **dict.fromkeys(
+        ("step_ms", "steps_per_s", "wait_ratio", "outside_ratio", "loss", "epoch", "elapsed_s", "quiet_s", "now_ns")
+    ),
     **{name: [] for name in ("marks", "anomalies", "windows", "notices")},
     "state": "running",
     "n_steps": 0,

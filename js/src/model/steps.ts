@@ -47,19 +47,6 @@ export function stepAt(steps: Steps, time: number): number {
   return i >= 0 && time < steps.end[i] ? i : -1;
 }
 
-/** Rows [first, last] of at most `limit` neighbouring usual steps of the session in the middle; null without usual steps. */
-export function typicalSteps(steps: Steps, limit: number): readonly [number, number] | null {
-  const usual: number[] = [];
-  for (let i = 0; i < steps.n; i++) if (steps.isAveraged[i]) usual.push(i);
-  if (usual.length === 0) return null;
-  let first = usual[Math.max(0, Math.floor((usual.length - limit) / 2))];
-  let last = first;
-  const isLike = (row: number) => steps.isAveraged[row] === 1 && steps.session[row] === steps.session[first];
-  while (last - first + 1 < limit && last + 1 < steps.n && isLike(last + 1)) last += 1;
-  while (last - first + 1 < limit && first > 0 && isLike(first - 1)) first -= 1;
-  return [first, last];
-}
-
 /** Slack for a range that was rounded to ns on its way through the link. */
 const SLACK_PS = 2000;
 

@@ -121,7 +121,12 @@ function limitLine({ options, signal }: TraceView, limits: readonly Limit[], tab
   });
   const line = h("summary", h("b", head), about.length > 0 && h("span", `: ${about.join(" · ")}`));
   const isCalm = limits.every(({ view }) => view !== "");
-  return h(isCalm ? "details.note.calm" : "details.note", { role: "status" }, line, h("div", ...items));
+  return h(
+    isCalm ? "details.note.calm" : "details.note",
+    { role: "status" },
+    line,
+    h(isCalm ? "div.tfp-over" : "div", ...items),
+  );
 }
 
 function limitNote(limits: readonly Limit[], trait: string): HTMLElement | null {

@@ -126,10 +126,13 @@ function setText(element: HTMLElement, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** From so long on, and so many times what a step takes, it is said how long no step has ended. */
+const [QUIET_S, QUIET_STEPS] = [2, 3];
+
 function figures(head: LiveHead): HTMLElement[] {
   const all: Figure[] = [
     [head.step_ms, formatMs, `a step, median of the last 20${head.batches ? `; ${head.batches}` : ""}`],
-    [head.steps_per_s, formatNumber, "steps a second"],
+    [head.steps_per_s, formatNumber, "steps a second, mean of these"],
     [head.wait_ratio, formatPercent, "waits for data"],
     [head.outside_ratio, formatPercent, "outside computing"],
     [head.loss, formatAny, "loss"],
@@ -137,6 +140,10 @@ function figures(head: LiveHead): HTMLElement[] {
     [head.n_steps, formatCount, head.n_steps === 1 ? "step" : "steps"],
     [head.elapsed_s, clockText, "since the start"],
   ];
+  const { quiet_s, step_ms, state } = head;
+  const isQuiet =
+    state === "running" && known(quiet_s) && quiet_s > Math.max(QUIET_S, (QUIET_STEPS * (step_ms ?? 0)) / 1e3);
+  if (isQuiet) all.unshift([quiet_s, clockText, "since the last step: between epochs, or a long one"]);
   const shown = all.filter(([value]) => known(value) && head.n_steps > 0);
   return shown.map(([value, say, what]) => h("div.tfp-fig", h("div.n", say(value as number)), h("div.d", what)));
 }

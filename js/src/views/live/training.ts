@@ -52,6 +52,8 @@ export interface LiveHead
         Known
       >
     > {
+  /** Since the last step of any kind ended. */
+  readonly quiet_s: Known;
   readonly state: "running" | "ended" | "failed" | "interrupted" | "lost";
   readonly n_steps: number;
   /** "5 batches in one call, 0.961 ms a batch"; "" where a step is one. */

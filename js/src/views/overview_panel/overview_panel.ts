@@ -16,7 +16,6 @@ import {
   hostsOfOverview,
   isShown,
   largestPart,
-  MARK_STEPS_CODE,
   overviewFacts,
   selectsNothing,
   timeRangeOf,
@@ -25,17 +24,13 @@ import { capturedPs, keepTogether, NOT_HERE, stepWords } from "../../model/range
 import { mostOf, nNumbered, shownIn } from "../../model/strip";
 import { formatBytes, formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "../../model/text";
 import { BRING_VIEW, labelList, labelled, VIEW_TITLES } from "../../ui/controls";
-import { button, copyButton, h, on, onKeys, setAria, unspoken } from "../../ui/dom";
+import { button, copyButton, h, on, setAria, unspoken } from "../../ui/dom";
 import { FailurePanel } from "../../ui/failure_panel";
 import { categorySwatch } from "../../ui/share_bar";
 import { chooseRange, type TraceBuilder, type TraceView } from "../../ui/view";
 import { numeral, strips } from "./strip";
 
-interface Card extends Readonly<Record<"element" | "body", HTMLElement>> {
-  /** What opens it; null of a numbered card, which is open. */
-  readonly title: HTMLButtonElement | null;
-  readonly evidence: HTMLButtonElement;
-}
+type Card = Readonly<Record<"element" | "evidence", HTMLElement>>;
 
 /** Numbered cards side by side, as wide as what they win; all others as lines that open, behind a button where they win something. */
 class AdviceCards {
@@ -54,10 +49,10 @@ class AdviceCards {
     const { meta, table } = view.whole.data;
     const typical = meta.overview.typical_steps?.[0] ?? -1;
     this.advice = advice.map((one, card) => shownIn(one, card, meta.attribution ?? [], table("steps"), typical));
-    const id = Math.random().toString(36).slice(2);
     const n = nNumbered(advice);
     this.#nNumbered = n;
-    this.#cards = advice.map((one, i) => this.#card(one, i, `tfp-advice-${id}-${i}`));
+    const name = `tfp-advice-${Math.random().toString(36).slice(2)}`;
+    this.#cards = advice.map((one, i) => this.#card(one, i, name));
     const elements = this.#cards.map(({ element }) => element);
     const most = Math.max(...advice.slice(0, n).map(({ gain_ratio }) => gain_ratio));
     // Nobody reads a column of a few letters.
@@ -67,62 +62,49 @@ class AdviceCards {
     const style = { "--cards": columns.join(" ") };
     if (n > 0)
       this.element.append(h("ul.tfp-wide", { "aria-label": "What to change", style }, ...elements.slice(0, n)));
-    if (elements.length > n) this.element.append(...this.#others(elements.slice(n), n));
+    if (elements.length > n) this.element.append(this.#others(elements.slice(n), n));
     const mark = () => this.#mark();
     for (const field of ["selection", "time_range", "step"] as const) view.whole.link.on(field, mark, view.signal);
     this.#mark();
   }
 
-  #others(elements: readonly HTMLElement[], nBefore: number): HTMLElement[] {
-    const list = h("ul", { "aria-label": "What else" }, ...elements);
+  #others(elements: readonly HTMLElement[], nBefore: number): HTMLElement {
     const words = nBefore === 0 ? plural(elements.length, "remark") : `${formatCount(elements.length)} more`;
-    const show = (isAll: boolean) => {
-      list.hidden = !isAll;
-      setAria(rest, "expanded", isAll);
-    };
-    const rest = button(words, () => show(list.hidden !== false), this.view.signal, { class: "link" });
-    show(nBefore === 0 || this.#shown() >= nBefore); // with another host they are made anew: the chosen one stays in sight
-    return [rest, list];
+    // With another host they are made anew: the chosen one stays in sight.
+    const open = nBefore === 0 || this.#shown() >= nBefore;
+    return h("details.rest", { open }, h("summary", words), h("ul", { "aria-label": "What else" }, ...elements));
   }
 
-  #card(one: AdviceMeta, index: number, id: string): Card {
+  /** @param name of those that are not numbered, of which one is open */
+  #card(one: AdviceMeta, index: number, name: string): Card {
     const { signal } = this.view;
     const isNumbered = index < this.#nNumbered;
-    const gain = this.#gain(one, `${id}-gain`);
-    const flip = () => this.#open(body.hidden ? index : -1);
-    const about = { class: "title bare", "aria-controls": id, "aria-describedby": gain.id };
-    const words = one.headline || one.title;
-    const title = isNumbered ? null : button("", flip, signal, about, h("span", words));
-    const head = title ?? h("h3.title", unspoken("i", String(index + 1)), h("span", words));
+    const gain = this.#gain(one);
+    const words = h("span", one.headline || one.title);
     const where = VIEW_TITLES[one.view] ? ` and open ${VIEW_TITLES[one.view]}` : "";
     const tip = { title: `Select in every view what this is about${where}` };
     const evidence = button("Show", () => this.#choose(index), signal, tip);
     const { code } = one.fix;
     const copy = copyButton("Copy", () => code, signal);
     copy.title = "Copy the code";
-    const body: HTMLElement = h(
+    const body = h(
       "div.body",
-      { id, role: "group", "aria-label": "Why, and what to write", hidden: !isNumbered },
       one.headline && h("p", one.title),
       ...fixOf(one.fix.words),
       code && codeOf(one),
       h("div.acts", evidence, code && copy, isMeasurable(this.view, one) && this.#measureButton(one, gain)),
     );
-    if (title)
-      onKeys(body, signal, ({ key }) => {
-        if (key !== "Escape") return false;
-        this.#open(-1);
-        title.focus();
-        return true;
-      });
+    const parts = isNumbered
+      ? [h("h3.title", unspoken("i", String(index + 1)), words), gain, body]
+      : [h("details", { name }, h("summary", h("span.title", words), gain), body)];
     const look = { class: `tfp-card ${one.severity}${isNumbered ? " numbered" : ""}`, "data-rule": one.rule };
     const style = { "--card": `var(--c-${isNumbered ? categoryOf(this.view, index) : "other"})` };
-    return { element: h("li", { ...look, style }, head, gain, body), title, body, evidence };
+    return { element: h("li", { ...look, style }, ...parts), evidence };
   }
 
-  #gain(one: AdviceMeta, id: string): HTMLElement {
+  #gain(one: AdviceMeta): HTMLElement {
     const { saves, share, of } = gainWords(one, this.view.data.meta.overview);
-    return h("div.gain", { id }, h("span", `${saves} `, h("b", share)), of && h("span", of));
+    return h("div.gain", h("span", `${saves} `, h("b", share)), of && h("span", of));
   }
   /** Asks first, as it trains some steps; what it finds stands in place of the estimate. */
   #measureButton(one: AdviceMeta, gain: HTMLElement): HTMLElement {
@@ -152,15 +134,6 @@ class AdviceCards {
     told.textContent = question;
     box.append(ask);
     return box;
-  }
-
-  #open(index: number): void {
-    this.#cards.forEach(({ element, title, body }, i) => {
-      if (title === null) return;
-      body.hidden = i !== index;
-      element.classList.toggle("open", i === index);
-      setAria(title, "expanded", i === index);
-    });
   }
 
   #choose(index: number): void {
@@ -208,42 +181,14 @@ function isMeasurable({ data, options }: TraceView, { rule, fix }: AdviceMeta): 
   return !data.isOffline && words !== undefined && fix.words.includes(words);
 }
 
-class Details {
-  readonly element = h("span.tfp-more");
-  readonly #button: HTMLButtonElement;
-  readonly #box: HTMLElement;
-
-  constructor(view: TraceView, label: string) {
-    const { signal } = view;
-    const id = `tfp-more-${Math.random().toString(36).slice(2)}`;
-    const about = { "aria-expanded": "false", "aria-controls": id, title: "The machine, the capture and more figures" };
-    this.#button = button(`${label} ▾`, () => this.#show(this.#box.hidden === true), signal, about);
-    this.#box = h("div.tfp-facts", { id, role: "region", "aria-label": "Details", hidden: true });
-    for (const { title, facts, notes } of overviewFacts(view.data.meta)) {
-      const rows = facts.map(({ name, value, hint }) => labelled(name, [value], { title: hint }));
-      const said = notes.map((note) => h("p.q", note));
-      const list = rows.length > 0 && labelList("tfp-fact-list", title, ...rows);
-      this.#box.append(h("section", h("h3", title), list, ...said));
-    }
-    this.element.append(this.#button, this.#box);
-    const close = (event: Event) => {
-      if (!event.composedPath().includes(this.element)) this.#show(false);
-    };
-    on(document, signal, { pointerdown: close });
-    onKeys(this.element, signal, ({ key }) => this.#key(key));
-  }
-
-  #show(isShown: boolean): void {
-    this.#box.hidden = !isShown;
-    setAria(this.#button, "expanded", isShown);
-  }
-
-  #key(key: string): boolean {
-    if (key !== "Escape" || this.#box.hidden) return false;
-    this.#show(false);
-    this.#button.focus();
-    return true;
-  }
+function details(view: TraceView, label: string): HTMLElement {
+  const sections = overviewFacts(view.data.meta).map(({ title, facts, notes }) => {
+    const rows = facts.map(({ name, value, hint }) => labelled(name, [value], { title: hint }));
+    const list = rows.length > 0 && labelList("tfp-fact-list", title, ...rows);
+    return h("section", h("h3", title), list, ...notes.map((note) => h("p.q", note)));
+  });
+  const head = h("summary", { title: "The machine, the capture and more figures" }, label);
+  return h("details.tfp-more", head, h("div.tfp-over.tfp-facts", ...sections));
 }
 
 /** The part of a step that a card is about most; "other" where its stretches are not here. */
@@ -336,8 +281,7 @@ function header(view: TraceView): HTMLElement {
   const since = view.options.since_last;
   if (overview.verdict_detail) verdict.append(h("small.detail", overview.verdict_detail));
   if (typeof since === "string" && since) verdict.append(h("small.since", since));
-  const none = h("div.tfp-fig", h("span.n.big", "–"), h("span.u", " ms a step"), h("div.d", "no step found"));
-  const figures = hasSteps ? [...stepFigures(overview, time), goal(view)] : [none];
+  const figures = hasSteps ? [...stepFigures(overview, time), goal(view)] : [];
   return h("header.tfp-ov-header", quietLine(view), verdict, h("div.tfp-figs", ...figures));
 }
 
@@ -418,7 +362,7 @@ function quietLine(view: TraceView): HTMLElement {
     const words = `${whole.endsWith(unit) ? "" : `${unit} `}of ${whole} GPU memory`;
     line.append(h("span.tfp-fig", { title }, h("span.n", value), h("span.u", ` ${words}`)));
   }
-  line.append(new Details(view, environmentText(meta.overview.environment ?? {}) || "Details").element);
+  line.append(details(view, environmentText(meta.overview.environment ?? {}) || "Details"));
   return line;
 }
 
@@ -433,25 +377,19 @@ function environmentText(environment: Readonly<Record<string, unknown>>): string
 }
 
 function breakdown(view: TraceView): HTMLElement {
-  const { data, signal } = view;
+  const { data } = view;
   const { overview } = data.meta;
   const steps = data.table("steps") ?? EMPTY_TABLE;
   const box = h("section.tfp-breakdown", { "aria-label": "A step, on average" });
-  if (steps.n === 0 || !overview.breakdown?.length) {
-    const why = "No step marker and nothing that repeats was found. Mark the steps of your loop:";
-    const code = MARK_STEPS_CODE[frameworkOf(data.meta)];
-    const copy = copyButton("Copy", () => code, signal);
-    box.append(h("div.tfp-ov-none", { role: "status" }, h("p", why), h("pre", code), copy));
-    return box;
-  }
   const decimals = decimalsOf(overview.step_time?.avg ?? 0);
-  const most = overview.breakdown.reduce((a, b) => (b.ms > a.ms ? b : a));
+  const all = overview.breakdown ?? [];
+  const most = all.reduce((a, b) => (b.ms > a.ms ? b : a), { category: "", ms: 0 });
   // What the verdict is about is what stands out.
   const emphasized = overview.limiter || most.category;
   const compiling = compilingStep(steps);
   const list = labelList("tfp-cats", "Milliseconds and per cent of a step");
   const isCompiling = (category: string) => category === "compile" && compiling >= 0;
-  const parts = overview.breakdown.filter(({ category, ms }) => ms > 0 || isCompiling(category));
+  const parts = all.filter(({ category, ms }) => ms > 0 || isCompiling(category));
   for (const { category, ms, ratio } of parts) {
     const values =
       ms === 0 ? [`in ${stepWords(data.meta.step_names, compiling)}`] : [formatPart(ms, decimals), formatShare(ratio)];
@@ -475,8 +413,9 @@ export const overviewPanel: TraceBuilder = {
       view.root.append(h("div.tfp-ov-failed", element));
     } else {
       const hasSteps = (view.data.table("steps") ?? EMPTY_TABLE).n > 0;
-      const step = hasSteps ? [strips(view)] : [];
-      view.root.append(h("div.tfp-ov", header(view), ...step, new WhatNext(view).element, breakdown(view)));
+      const [head, next] = [header(view), new WhatNext(view).element];
+      const all = hasSteps ? [head, strips(view), next, breakdown(view)] : [head, next];
+      view.root.append(h(hasSteps ? "div.tfp-ov" : "div.tfp-ov.no-steps", ...all));
     }
   },
   needs: ["steps"],

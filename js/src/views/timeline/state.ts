@@ -33,7 +33,7 @@ import { allSteps, type HeadSteps, type HostStrip, hostNamesThatFit, hostStrips,
 import { type Counter, coveredTime, fullestAllocator, readCounters, spliceWindow } from "../../model/lod";
 import { opLabel } from "../../model/names";
 import { PHASES, Shares } from "../../model/ops";
-import { describeRange, isSparse, stepWords, uncapturedSpans } from "../../model/range";
+import { describeRange, stepWords, uncapturedSpans } from "../../model/range";
 import {
   type Arrow,
   arrowsAt,
@@ -52,7 +52,7 @@ import {
   type Spans,
 } from "../../model/rows";
 import { countFlagged, type Flags, flagged, Hits, Marks, matchNames, type Query } from "../../model/search";
-import { readSteps, type Steps, typicalSteps } from "../../model/steps";
+import { readSteps, type Steps } from "../../model/steps";
 import { formatTime } from "../../model/text";
 import {
   type HostSource,
@@ -191,7 +191,6 @@ class Board {
 }
 
 const NONE = new Int32Array();
-const FIRST_STEPS = 8;
 /** Gaps of a device shorter than this are launch latency, not waiting. */
 const GAP_PS = 1e9;
 const MARK_MS = 4;
@@ -308,21 +307,12 @@ export class TimelineState {
     return this.limits ?? this.bounds;
   }
 
-  /** The linked range; else a few typical steps, in which the reader sees who waits for whom; else the whole capture. */
+  /** The linked range; else a typical step, where Python finds one. */
   #firstView(): Span {
     const { range, bounds } = this;
-    const { head: steps } = this.hosted;
     const { home } = this.meta;
     if (range) return fitRange(range, bounds);
-    if (home) return clamp({ t0: home[0], t1: home[1] }, bounds);
-    const typical = typicalSteps(steps, FIRST_STEPS);
-    if (typical) {
-      const few = { t0: steps.start[typical[0]], t1: steps.end[typical[1]] };
-      // A capture of little more than those is shown whole.
-      return bounds.t1 - bounds.t0 < 3 * (few.t1 - few.t0) ? bounds : fitRange(few, bounds, 0.05);
-    }
-    const [first] = this.meta.sessions;
-    return isSparse(this.meta) ? fitRange({ t0: first.start_ps, t1: first.stop_ps }, bounds, 0.05) : bounds;
+    return home ? clamp({ t0: home[0], t1: home[1] }, bounds) : bounds;
   }
 
   /** Marks go on for a part of a frame; whether there is more to mark. */

@@ -225,7 +225,8 @@ def test_on_a_machine_without_a_device_the_cpu_computes() -> None:
     ms = dict.fromkeys(STEP_CATEGORIES, 0.0) | {"host_compute": 4.5, "dispatch": 3.75}
     said = judge(ms, 8.25, has_device=False, most={"host_compute": "in dense"})
     assert said.headline == (
-        "Ops on the CPU compute in 55 % of a step, most of it in dense; another 45 % is lost to Python and the runtime around ops."
+        "Ops on the CPU compute in 55 % of a step, most of it in dense; another 45 % is lost to Python and the runtime around "
+        "ops."
     )
     assert said.sentence == (
         "Compute-bound: ops on the CPU compute in 4.50 of 8.25 ms a step (55 %), most of it in dense; another 45 % is lost to "
