@@ -62,7 +62,7 @@ LONG_RATIO, LONG_S = 3.0, 0.05
 _COMPILE_S = 0.25
 """A step that is longer may have been compiled, before it is known what is usual."""
 TRIGGER = "capture"
-"""A file of this name in the folder asks for a window of as many steps as it says."""
+"""A file of this name in the folder asks for a window."""
 
 _logger = logging.getLogger(__name__)
 
@@ -402,8 +402,6 @@ class WatchLoop:
         self._slow_step = -1
         self._n_pieces: int | None = None
         """Of compiled code, when a step was long."""
-        self._is_file_new = False
-        """Whether the file that asks for a window was empty when it was first seen."""
         self._failed: set[str] = set()
         self._long_ns = math.inf
         self._over = threading.Lock()
@@ -503,7 +501,8 @@ class WatchLoop:
         n_pieces, before = n_pieces_of_code(), self._n_pieces
         self._n_pieces = n_pieces
         if before is not None and n_pieces - before >= FEWEST_PIECES and not is_traced.any():
-            steps["flags"][is_long] |= XLA_COMPILED
+            most = steps["duration_us"].max()  # what others hold up beside it is shorter
+            steps["flags"][is_long & (2 * steps["duration_us"] >= most)] |= XLA_COMPILED
 
     def _take_sample(self, **_: object) -> None:
         row = self.machine.take()
@@ -527,16 +526,9 @@ class WatchLoop:
                 self.plan.suggest(anomaly.title, known_as=str(anomaly.number), at=at)
 
     def _heed_file(self, **_: object) -> None:
-        file = self.writer.folder / TRIGGER
-        if not file.exists():
-            return
-        with contextlib.suppress(OSError, ValueError):
-            asked = file.read_bytes()[:20].strip()
-            self._is_file_new = not asked and not self._is_file_new
-            if self._is_file_new:  # its number may be about to be written
-                return
-            file.unlink()
-            self.plan.ask(int(asked) if asked.isdigit() else self.plan.n_steps, f"{TRIGGER} was touched")
+        with contextlib.suppress(OSError):  # mostly it is not there
+            (self.writer.folder / TRIGGER).unlink()
+            self.plan.ask(self.plan.n_steps, f"{TRIGGER} was touched")
 
 
 def free_folder(logdir: Path) -> Path:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from .keras import CapturingCallback, KerasPatch, OwnMarksPatch, batch_size_of, without_own_marks
     from .loop import step, trace_steps
     from .machine import (
-        COLUMNS, Children, GpuReader, MachineReader, MachineRows, ProcCounters, PsutilCounters,
-        SystemSampler, cpu_quota, machine_facts, memory_limit, no_samples, on_trace_clock,
+        COLUMNS, Children, GpuReader, MachineReader, MachineRows, ProcCounters, SystemSampler, cpu_quota,
+        machine_facts, memory_limit, no_samples, on_trace_clock,
     )
     from . import step_rows, window_policy
     from .program import calls, captured, frames, graphs

@@ -71,9 +71,9 @@ class StepTaker:
             step.confirm()
         return step
 
-    def succeed(self, step: OpenStep) -> OpenStep | None:  # noqa: ARG002 -- of use where steps are recorded
-        """End a step of one batch and begin the next at once; None where more is to be done, and nothing was."""
-        return None
+    def succeed(self, step: OpenStep) -> bool:  # noqa: ARG002 -- of use where steps are recorded
+        """End a step of one batch and begin the next with it, at once; False where more is to be done, and nothing was."""
+        return False
 
     def note_unrecorded(self, name: str) -> None:
         """Note that a Keras model ran of which the profiler records nothing, such as `Keras on JAX`."""
@@ -218,27 +218,21 @@ class WindowControl(StepTaker):
         if step.window_id is not None or not self.recorder.is_watched:
             self.program.hold()  # windows that are read apart need what ran in them
 
-    def succeed(self, step: OpenStep) -> OpenStep | None:
-        """Where steps are watched, end one and begin the next, if no window is open nor wanted.
+    def succeed(self, step: OpenStep) -> bool:
+        """Where steps are watched, have one become the next, if no window is open nor wanted.
 
-        It is what steps pay outside of windows, so it is in few functions, as a call of cold code costs 2 us.
+        It is what steps pay outside of windows: few functions, and no object that is made or hashed, as cold code costs most.
         """
         policy = self.selection
-        is_quiet = policy is not None and not policy.is_awake and self.open_id is None and step.marker is None
-        if not (is_quiet and self.recorder.is_watched) or step.n_opened != self.n_opened:
-            return None
-        if step not in self.open_steps or self._is_over:
-            return None
-        step.elapsed_ns = time.perf_counter_ns() - step.begin_ns
-        step.phase = "after" if self.n_opened else "before"
-        self.open_steps.discard(step)
-        following = OpenStep(step.name, step.number + 1, 1, step.is_selectable, None, self.n_opened)
-        self.open_steps.add(following)
-        self.recorder.ended(step, following)
+        if policy is None or policy.is_awake or self.open_id is not None or step.marker is not None or self._is_over:
+            return False
+        if not self.recorder.is_watched or step.n_opened != self.n_opened:
+            return False
+        self.recorder.passed(step, "after" if self.n_opened else "before")
         if step.is_selectable:
             self.n_steps += 1
-            self.numbers.next = following.number
-        return following
+            self.numbers.next = step.number
+        return True
 
     def _after(self, step: OpenStep, next_number: int) -> None:
         """Close the window where a bound waits for the end of this step, or the next one is not selected."""

@@ -142,15 +142,9 @@ class StepMarks:
         if not self._phases:
             return
         phase = self._phases[-1]
-        if (
-            self._is_plain
-            and self._is_computed
-            and self._step is not None
-            and batch == phase.first_batch + 1 == phase.last_batch + 1
-        ):
-            following = self._taker.succeed(self._step)
-            if following is not None:
-                self._step = following
+        if self._is_plain and self._is_computed and batch == phase.first_batch + 1 == phase.last_batch + 1:
+            step = self._step
+            if step is not None and self._taker.succeed(step):
                 phase.first_batch = phase.last_batch = batch
                 self._is_computed = self._is_announced_end = False
                 return

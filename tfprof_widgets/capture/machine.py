@@ -162,10 +162,8 @@ _SLACK_BYTES = 4096
 class MachineReader:
     """Reads a row of loads since the row before, and disk and network since the reader was made."""
 
-    def __init__(self, counters: ProcCounters | PsutilCounters | None = None) -> None:
-        self._counters = counters or (
-            ProcCounters(cpus=os.sched_getaffinity(os.getpid())) if sys.platform == "linux" else PsutilCounters()
-        )
+    def __init__(self, counters: ProcCounters | None = None) -> None:
+        self._counters = counters or ProcCounters(cpus=os.sched_getaffinity(os.getpid()))
         self.columns = (*BASE_COLUMNS, *(f"{core}_pct" for core in self._counters.cores), *LAST_COLUMNS)
         self._busy, self._whole = self._counters.cpu_times()
         self._elapsed_s, self._used_s = time.perf_counter(), self._used()
@@ -207,7 +205,7 @@ class MachineReader:
 
 
 class ProcCounters:
-    """Five files below `root` (/proc), held open: 0.1 to 0.4 ms of CPU a row for these `cpus`, a third of psutil's."""
+    """Five files below `root` (/proc), held open: 0.1 to 0.4 ms of CPU a row for these `cpus`, a third of what psutil takes."""
 
     def __init__(self, root: Path = Path("/proc"), cpus: AbstractSet[int] | None = None) -> None:
         self._children = Children(root)
@@ -288,64 +286,6 @@ class _File:
             os.close(fd)
 
     __del__ = close
-
-
-class PsutilCounters:
-    """The same by psutil, which knows other systems; some 1 ms a row."""
-
-    def __init__(self) -> None:
-        import psutil
-
-        self._psutil: Any = psutil
-        self._own = psutil.Process()
-        self._children: list[Any] = []
-        self._looked_s = -LOOK_AGAIN_S
-        self.cores = tuple(f"cpu{i}" for i in range(len(psutil.cpu_times(percpu=True))))
-
-    def cpu_times(self) -> tuple[list[float], list[float]]:
-        """Guests' time is in that of users already."""
-        cores = [core._asdict() for core in self._psutil.cpu_times(percpu=True)]
-        whole = [sum(times.values()) - times.get("guest", 0) - times.get("guest_nice", 0) for times in cores]
-        idle = [times["idle"] + times.get("iowait", 0) for times in cores]
-        busy = [a - b for a, b in zip(whole, idle, strict=True)]
-        return [sum(busy), *busy], [sum(whole), *whole]
-
-    def totals(self) -> list[float]:
-        """Without loopback."""
-        # Containers without /proc/diskstats have no counters at all: psutil then returns None.
-        disk = self._psutil.disk_io_counters()
-        nets = self._psutil.net_io_counters(pernic=True) or {}
-        outside = [net for name, net in nets.items() if not name.startswith(("lo", "Loopback"))]
-        return [
-            float(disk.read_bytes) if disk else 0.0,
-            float(disk.write_bytes) if disk else 0.0,
-            float(sum(net.bytes_recv for net in outside)),
-            float(sum(net.bytes_sent for net in outside)),
-        ]
-
-    def process(self) -> tuple[float, float]:
-        """Resident memory, and threads."""
-        with self._own.oneshot():
-            return float(self._own.memory_info().rss), float(self._own.num_threads())
-
-    def children_s(self) -> float:
-        """Of those that run."""
-        now = time.monotonic()
-        if now >= self._looked_s + LOOK_AGAIN_S:
-            self._looked_s, self._children = now, self._own.children(recursive=True)
-        total = 0.0
-        for child in self._children:
-            with contextlib.suppress(self._psutil.Error):  # it ended
-                times = child.cpu_times()
-                total += times.user + times.system
-        return total
-
-    def available(self) -> float:
-        """What can be given to programs without swapping."""
-        return float(self._psutil.virtual_memory().available)
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 MIN_HZ, DEFAULT_HZ, MAX_HZ = 5.0, 10.0, 20.0

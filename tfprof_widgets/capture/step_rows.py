@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import math
+import operator
 import threading
 import time
 import weakref
@@ -12,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from ..trace.capture_facts import AFTER_WINDOW, BEFORE, COMPILED, CUT, EPOCH_BEG
 from .bounds import traced_us
 from .program.calls import user_place
 from .program.frames import running_frames, title_of
+from .record import Phase
 from .steps import OpenStep
 
 if TYPE_CHECKING:
@@ -51,6 +53,29 @@ _FLAGS = {"before": BEFORE, "during": PROFILED, "cut": PROFILED | CUT, "after": 
 Floats = npt.NDArray[np.float64]
 
 
+class StepRow(NamedTuple):
+    """A step that has ended, with the fields of `OpenStep`."""
+
+    name: str
+    number: int
+    n_batches: int
+    phase: Phase
+    begins_epoch: bool
+    start_ns: int
+    begin_ns: int
+    elapsed_ns: int
+    asked_ns: int | None
+    computing_ns: int | None
+    waited_ns: int | None
+    traced_us: int | None
+    until_us: int | None
+    iterator: weakref.ref[Any] | None
+    first_element: int
+
+
+_ENDED: Callable[[Any], tuple[Any, ...]] = operator.attrgetter(*StepRow._fields)
+
+
 class StepRecorder:
     """The steps of a capture, in the order of their ends: hooks leave them in a ring, and the thread that watches makes rows.
 
@@ -69,7 +94,8 @@ class StepRecorder:
         """Number of a step and what Keras told of it, until rows are made."""
         self._losses: dict[int, float] = {}
         """By number, of steps of which there is no row yet."""
-        self._ended: list[OpenStep] = []
+        self._ended: list[tuple[Any, ...]] = []
+        """With the fields of `StepRow`."""
         self._epochs: list[dict[str, Any]] = []
         self._current: OpenStep | None = None
         self._last_end_ns, self._last_traced_us = 0, traced_us()
@@ -88,24 +114,36 @@ class StepRecorder:
         if step.start_ns >= self._memory_due_ns:
             self._look_at_memory(step.start_ns)
 
-    def ended(self, step: OpenStep, following: OpenStep | None = None) -> None:
-        """Add a step, whose row is made when it is taken; `following` began as it ended."""
-        until_us = traced_us()
-        self._current = following
-        step.until_us = self._last_traced_us = until_us
+    def ended(self, step: OpenStep) -> None:
+        """Add a step, whose row is made when it is taken."""
+        self._current = None
+        step.until_us = self._last_traced_us = traced_us()
         self._last_end_ns = step.begin_ns + step.elapsed_ns
         if step.elapsed_ns >= MEMORY_NS:
             self._memory_due_ns = 0
         if len(self._ended) < MAX_WAITING:
-            self._ended.append(step)
-        if following is not None:
-            following.traced_us = until_us
-            if following.start_ns >= self._memory_due_ns:
-                self._look_at_memory(following.start_ns)
+            self._ended.append(_ENDED(step))
         if not self.is_watched:
             is_late = step.start_ns + step.elapsed_ns - self._written_ns >= WRITING_NS
             if is_late or len(self._ended) >= MOST_LATEST:
                 self.sort_in()
+
+    def passed(self, step: OpenStep, phase: Phase) -> None:
+        """Add a step of one batch, which becomes the next."""
+        until_us, begin_ns, start_ns = traced_us(), step.begin_ns, step.start_ns
+        step.begin_ns = now_ns = time.perf_counter_ns()
+        elapsed_ns = now_ns - begin_ns
+        ended = (step.name, step.number, 1, phase, step.begins_epoch, start_ns, begin_ns, elapsed_ns)
+        waits = (step.asked_ns, step.computing_ns, None, step.traced_us, until_us, step.iterator, step.first_element)
+        if len(self._ended) < MAX_WAITING:
+            self._ended.append(ended + waits)
+        step.asked_ns = step.computing_ns = None
+        step.begins_epoch = False
+        step.number += 1
+        step.start_ns = start_ns + elapsed_ns
+        step.traced_us = self._last_traced_us = until_us
+        if step.start_ns >= self._memory_due_ns or elapsed_ns >= MEMORY_NS:
+            self._look_at_memory(step.start_ns)
 
     def _look_at_memory(self, now_ns: int) -> None:
         if self._read_memory is None:
@@ -155,10 +193,9 @@ class StepRecorder:
 
     def ask(self) -> None:
         """Ask the iterator of the latest step for the waits that it remembers, for the next `take`; 0.2 ms."""
-        latest = self._ended[-1:]
-        iterator = latest[0].iterator() if latest and latest[0].iterator is not None else None
-        if iterator is not None:
-            self._waits.read(iterator)
+        for latest in map(StepRow._make, self._ended[-1:]):
+            if latest.iterator is not None and (iterator := latest.iterator()) is not None:
+                self._waits.read(iterator)
 
     @contextmanager
     def disturbing(self) -> Iterator[None]:
@@ -218,13 +255,13 @@ class StepRecorder:
             }
         ).astype({"name": "str", "phase": "str"})
 
-    def _drain(self) -> list[OpenStep]:
+    def _drain(self) -> list[StepRow]:
         # One list for ever: a step may be about to be put in on another thread.
         ended = self._ended[:]
         del self._ended[: len(ended)]
-        return ended
+        return list(map(StepRow._make, ended))
 
-    def _rows(self, steps: list[OpenStep], waited_ns: Floats) -> Steps:
+    def _rows(self, steps: list[StepRow], waited_ns: Floats) -> Steps:
         rows = np.empty(len(steps), STEP)
         elapsed = np.array([step.elapsed_ns for step in steps], np.float64)
         computing = np.array([step.computing_ns for step in steps], np.float64)
@@ -315,7 +352,7 @@ class Waits:
     """Finds what steps waited; those of which it is not known yet come with the next call."""
 
     def __init__(self) -> None:
-        self._held: list[OpenStep] = []
+        self._held: list[StepRow] = []
         self._read_before: deque[tuple[weakref.ref[Any], Gaps]] = deque(maxlen=MAX_READ)
         self._is_readable = True
         self._latest: tuple[weakref.ref[Any], Gaps] | None = None
@@ -329,7 +366,7 @@ class Waits:
         if gaps is not None:
             self._read_before.append((weakref.ref(iterator), gaps))
 
-    def find(self, rows: list[OpenStep], *, is_last: bool = False, next_ns: int = 0) -> tuple[list[OpenStep], Floats]:
+    def find(self, rows: list[StepRow], *, is_last: bool = False, next_ns: int = 0) -> tuple[list[StepRow], Floats]:
         """Return the steps of earlier calls that were held back, and these, with their waits in ns; NaN where not known.
 
         `next_ns` is the begin of the step that runs.
@@ -377,7 +414,7 @@ class Waits:
         settled = np.minimum(self._settled(waited[:n], rows, is_joined), longest[:n])
         return rows[:n], np.where(np.isnan(settled), measured[:n], settled)
 
-    def _settled(self, waited: Floats, rows: list[OpenStep], is_joined: npt.NDArray[np.bool_]) -> Floats:
+    def _settled(self, waited: Floats, rows: list[StepRow], is_joined: npt.NDArray[np.bool_]) -> Floats:
         """Waits that are not negative: a step that asks late for its batch makes the wait of the one before so much less."""
         n, (reference, element, owed) = len(waited), self._owed
         if not n:

@@ -100,10 +100,7 @@ class OddPolicy(WindowPolicy):
     ) -> None:
         """As of `watch`."""
         super().__init__(None, description="what is odd")
-        if every is not None:
-            require_positive("every", every, Integral, give="a whole number of steps, such as 1000")
-        if every_seconds is not None:
-            require_positive("every_seconds", every_seconds, Real, give="a number of seconds, such as 600.0")
+        make_selection(every=every, every_seconds=every_seconds)  # refuses what is none
         require_positive("window_steps", window_steps, Integral, give="a whole number of steps, such as 5")
         if max_windows != 0:
             require_positive("max_windows", max_windows, Integral, give="a whole number of windows, or 0 for none")

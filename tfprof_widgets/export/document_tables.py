@@ -13,15 +13,19 @@ from typing import Any
 import numpy as np
 
 from ..analysis.analysis import Analysis
+<<<<<<< HEAD
 from ..analysis.card import TIME
 from ..analysis.common import US_PER_MS, amount, milliseconds, number, percent, plural, size
+=======
+from ..analysis.common import US_PER_MS, amount, number, percent, plural, size
+>>>>>>> t_recorder
 from ..analysis.machine import MIN_SAMPLES, MIN_SECONDS
 from ..analysis.memory.moments import unknown_op
 from ..analysis.out_of_memory.failure import MemoryFailure
 from ..analysis.steps.categories import CATEGORY_LABELS, STEP_CATEGORIES
 from ..analysis.steps.steps import CATEGORIES
 from ..analysis.watching.anomalies import Anomaly, anomalies_of, unrecorded_of
-from ..analysis.watching.outcome import Outcome, outcome_of
+from ..analysis.watching.outcome import outcome_of
 from ..analysis.watching.pace import FEWEST
 from ..errors import without_controls
 from ..trace.capture_facts import Event, WatchLog
@@ -559,8 +563,6 @@ def _html_text(markdown: str) -> str:
     return "".join(parts)
 
 
-_MOSTLY_KNOWN = 0.9
-"""With waits known for a smaller part of the time, their share is not the whole training's."""
 _MOST_EPOCHS, _MOST_WINDOWS, _MOST_VALUES = 20, 50, 6
 _STATES = {
     "complete": "It ran to its end.",
@@ -580,7 +582,7 @@ def watch_report(log: WatchLog) -> str:
     blocks = [
         f"# {sentence(outcome.title, 120)}",
         _STATES.get(outcome.state, _LOST),
-        table(("figure", "value"), [(name, sentence(value)) for name, value in _figures(outcome)]),
+        table(("figure", "value"), [(name, sentence(value)) for name, value in outcome.figures.items()]),
     ]
     blocks += map(sentence, unrecorded_of(log))
     if outcome.n_steps or not unrecorded_of(log):
@@ -598,41 +600,16 @@ def watch_report(log: WatchLog) -> str:
 def watch_summary(log: WatchLog) -> str:
     """The same in a few lines of plain text, the first of which says the most."""
     outcome = outcome_of(log)
-    figures = dict(_figures(outcome))
     state = outcome.state or "end not written"
     first = f"{outcome.title}: {plural(outcome.n_steps, 'step')}, {state}"
-    if math.isfinite(outcome.median_ms):
-        first += f", {figures['step (median)']} a step"
+    if "step (median)" in outcome.figures:
+        first += f", {outcome.figures['step (median)']} a step"
     anomalies = anomalies_of(log)
     told = [*unrecorded_of(log), *log.notices]
     lines = [first, *(f"  {one.severity}: {one.title}" for one in anomalies), *(f"  {one}" for one in told)]
     if not outcome.n_steps and not unrecorded_of(log):
         lines.append(f"  {NO_STEPS}")
     return without_controls("\n".join(" ".join(line.split("\n")) for line in lines))
-
-
-def _figures(outcome: Outcome) -> Iterator[tuple[str, str]]:
-    yield "steps", f"{outcome.n_steps:,} in {number(outcome.seconds)} s"
-    if math.isfinite(outcome.median_ms):
-        yield "step (median)", milliseconds(outcome.median_ms)
-        if outcome.batches:
-            yield "a step", outcome.batches
-        yield "step (95th percentile)", milliseconds(outcome.p95_ms)
-        yield "step (longest)", f"{milliseconds(outcome.longest_ms)}, step {outcome.longest_number:,}"
-        yield "throughput", f"{number(outcome.steps_per_s)} steps/s inside of steps"
-    waited, known = _of_the_time(outcome.wait_ratio), outcome.wait_known_ratio
-    if math.isfinite(outcome.wait_ratio) and known < _MOSTLY_KNOWN:
-        waited += f" of the steps where it is known ({percent(known)} of all time)"
-    yield "waited for data", waited
-    yield "outside of the training function", _of_the_time(outcome.outside_ratio)
-    if outcome.n_validation:
-        yield "steps of validation", f"{outcome.n_validation:,}"
-    if outcome.n_profiled:
-        yield "profiled", plural(outcome.n_profiled, "step")
-
-
-def _of_the_time(ratio: float) -> str:
-    return f"{percent(ratio)} of the time" if math.isfinite(ratio) else "not known"
 
 
 def _odd(anomalies: Sequence[Anomaly], n_steps: int) -> Iterator[str]:

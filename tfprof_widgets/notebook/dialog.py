@@ -110,7 +110,11 @@ def rows_html(answers: Answers) -> str:
     head = "".join(f'<th scope="col">{name}</th>' for name in ("Worker", "State", "Trace", "Reason"))
     cut = f"<p>{len(shown):,} of {len(answers):,} workers.</p>" if len(shown) < len(answers) else ""
     body = "".join(_row_html(*row) for row in shown)
-    return f'<table style="width: 100%; text-align: left"><tr>{head}</tr>{body}</table>{cut}' if body else ""
+    return (
+        f'<table style="width: 100%; text-align: left; line-height: 1.4"><tr>{head}</tr>{body}</table>{cut}'
+        if body
+        else ""
+    )
 
 
 def _row_html(address: str, answer: Answer | None) -> str:
@@ -140,7 +144,7 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
             name: control(value=_shown_value(given[name]), description=label, **options, **_LOOKS)
             for name, (control, label, options) in FIELDS.items()
         }
-        self._hints = {name: ipywidgets.HTML(f"<small>{meaning}</small>") for name, meaning in MEANINGS.items()}
+        self._hints = {name: ipywidgets.HTML(_small(meaning)) for name, meaning in MEANINGS.items()}
         for name, control in self._controls.items():
             if hasattr(control, "continuous_update"):
                 control.continuous_update = False  # what is half written is not wrong yet
@@ -270,8 +274,8 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
     def _show_field(self, name: str) -> None:
         """Say below a field what it means, or what is wrong with it."""
         problem = self._read(name)[1]
-        told = f'<span role="alert">{escape(problem)}</span>' if problem else f"<small>{MEANINGS[name]}</small>"
-        self._hints[name].value = told
+        told = f'<span role="alert"><strong>{escape(problem)}</strong></span>' if problem else MEANINGS[name]
+        self._hints[name].value = _small(told)
         self._show_code()
 
     def _show_code(self) -> None:
@@ -358,6 +362,10 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         note_shown(self)
         return {"text/plain": repr(self), "application/vnd.jupyter.widget-view+json": self.get_view_spec()}
+
+
+def _small(html: str) -> str:
+    return f'<small style="display: block; line-height: 1.4">{html}</small>'
 
 
 def _shown_value(value: Any) -> Any:

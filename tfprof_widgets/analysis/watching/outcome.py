@@ -9,41 +9,26 @@ import numpy as np
 import numpy.typing as npt
 
 from ...trace.capture_facts import PROFILED, VALIDATION, Event, Steps, WatchLog, trained
-from ..common import US_PER_MS
+from ..common import US_PER_MS, milliseconds, number, percent, plural
 from ..steps.steps import batch_words
 from .pace import UNUSUAL, WARM_UP_STEPS
 
 _LATEST = 1000
+_MOSTLY_KNOWN = 0.9
+"""With waits known for a smaller part of the time, their share is not the whole training's."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out of it; NaN where not known."""
+    """What came out of it."""
 
     title: str
     state: str
     """`complete`, `exception`, `interrupted`; "" where the end was not written: it was killed, or goes on."""
     n_steps: int
     """Of training."""
-    n_validation: int
-    n_profiled: int
-    seconds: float
-    """From the begin of its first step of any kind to the end of the last."""
-    median_ms: float
-    """Of steps of training without flags, and so the next."""
-    batches: str
-    """How many batches the latest of them took in one call, and the time of each; empty for one."""
-    p95_ms: float
-    longest_ms: float
-    longest_number: int
-    steps_per_s: float
-    """Of the time inside of steps."""
-    wait_ratio: float
-    """Of the time of the steps of training of which that is known."""
-    wait_known_ratio: float
-    """Their share of the time of all steps of training."""
-    outside_ratio: float
-    """Likewise."""
+    figures: dict[str, str]
+    """By what they are; the median and what comes with it are of steps of training without flags."""
     epochs: tuple[Event, ...]
     """Of each that ended."""
 
@@ -55,41 +40,44 @@ def outcome_of(log: WatchLog) -> Outcome:
     # Where all steps were captured, those are the usual ones.
     is_usual = flags & (UNUSUAL if ((flags & PROFILED) == 0).any() else UNUSUAL & ~PROFILED) == 0
     ms = us[is_usual] / US_PER_MS
-    n_batches, latest_ms = steps["n_batches"][is_own][is_usual][-_LATEST:].astype(np.int64), ms[-_LATEST:]
+    batches = batch_words(steps["n_batches"][is_own][is_usual][-_LATEST:].astype(np.int64), ms[-_LATEST:])
     ms = ms[WARM_UP_STEPS:] if len(ms) > 2 * WARM_UP_STEPS else ms
-    middle, high = np.quantile(ms, (0.5, 0.95)).tolist() if len(ms) else (np.nan, np.nan)
-    longest = int(np.argmax(us)) if len(us) else -1
-    all_us = float(us.sum(dtype=np.float64))
-    wait_ratio, wait_known_ratio = _share(steps["wait_us"][is_own], us)
+    last = steps[-1:]
+    spent_s = float((last["start_ns"] - steps["start_ns"][:1]).sum()) / 1e9 + float(last["duration_us"].sum()) / 1e6
+    figures = {"steps": f"{len(us):,} in {number(spent_s)} s"}
+    if len(ms):
+        longest = int(np.argmax(us))
+        middle, high = np.quantile(ms, (0.5, 0.95)).tolist()
+        figures["step (median)"] = milliseconds(middle)
+        figures |= {"a step": batches} if batches else {}
+        figures["step (95th percentile)"] = milliseconds(high)
+        at = f"step {int(steps['number'][is_own][longest]):,}"
+        figures["step (longest)"] = f"{milliseconds(float(us[longest]) / US_PER_MS)}, {at}"
+        rate = 1e6 * len(us) / float(us.sum(dtype=np.float64))
+        figures["throughput"] = f"{number(rate)} steps/s inside of steps"
+    waited, known = _of_the_time(steps["wait_us"][is_own], us)
+    if known and known < _MOSTLY_KNOWN:
+        waited += f" of the steps where it is known ({percent(known)} of all time)"
+    figures["waited for data"] = waited
+    figures["outside of the training function"] = _of_the_time(steps["outside_us"][is_own], us)[0]
+    if n := int(np.count_nonzero(steps["kind"] == VALIDATION)):
+        figures["steps of validation"] = f"{n:,}"
+    if n := int(np.count_nonzero(flags & PROFILED)):
+        figures["profiled"] = plural(n, "step")
     begin = next((event for event in log.events if event["kind"] == "begin"), {})
     end = next((event for event in reversed(log.events) if event["kind"] == "end"), {})
-    spent_ns = int(steps["start_ns"][-1] - steps["start_ns"][0]) if len(steps) else 0
-    return Outcome(
-        title=str(begin.get("title") or log.folder.name),
-        state=str(end.get("outcome", "")),
-        n_steps=len(us),
-        n_validation=int(np.count_nonzero(steps["kind"] == VALIDATION)),
-        n_profiled=int(np.count_nonzero(flags & PROFILED)),
-        seconds=spent_ns / 1e9 + (float(steps["duration_us"][-1]) / 1e6 if len(steps) else 0.0),
-        median_ms=middle,
-        batches=batch_words(n_batches, latest_ms),
-        p95_ms=high,
-        longest_ms=float(us[longest]) / US_PER_MS if len(us) else np.nan,
-        longest_number=int(steps["number"][is_own][longest]) if len(us) else 0,
-        steps_per_s=1e6 * len(us) / all_us if all_us > 0 else np.nan,
-        wait_ratio=wait_ratio,
-        wait_known_ratio=wait_known_ratio,
-        outside_ratio=_share(steps["outside_us"][is_own], us)[0],
-        epochs=tuple(event for event in log.events if event["kind"] == "epoch_end"),
+    title, epochs = (
+        str(begin.get("title") or log.folder.name),
+        (one for one in log.events if one["kind"] == "epoch_end"),
     )
+    return Outcome(title, str(end.get("outcome", "")), len(us), figures, tuple(epochs))
 
 
-def _share(part: Any, whole: Any) -> tuple[float, float]:
-    """A part of the time of the steps of which it is known, and the share of these; NaN where it is not."""
+def _of_the_time(part: Any, whole: Any) -> tuple[str, float]:
+    """A part of the time of the steps of which it is known, in words, and the share of these."""
     is_known = np.isfinite(part)
-    known_us, all_us = (float(us.sum(dtype=np.float64)) for us in (whole[is_known], whole))
-    found_us = float(part[is_known].sum(dtype=np.float64))
-    return found_us / known_us if known_us else np.nan, known_us / all_us if all_us > 0 else np.nan
+    found_us, known_us, all_us = (float(us.sum(dtype=np.float64)) for us in (part[is_known], whole[is_known], whole))
+    return (f"{percent(found_us / known_us)} of the time", known_us / all_us) if known_us else ("not known", 0.0)
 
 
 BIN_COLUMNS: tuple[str, ...] = (

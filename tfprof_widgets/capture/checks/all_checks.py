@@ -405,8 +405,6 @@ def _count(n: int) -> str:
 
 
 def _install_cuda(facts: GpuFacts) -> str:
-    if facts.platform == "win32":  # TensorFlow 2.10 was the last with GPUs there
-        return "wsl --install  # then TensorFlow inside WSL: it has no GPU support on Windows itself"
     version = f"=={facts.tensorflow_version}" if facts.tensorflow_version else ""
     return f'pip install "tensorflow[and-cuda]{version}"'
 

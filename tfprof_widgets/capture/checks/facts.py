@@ -371,7 +371,6 @@ class GpuFacts:
     is_admin: bool | None = None
     """Whether this process counts as an administrator to the driver."""
     is_container: bool = False
-    platform: str = "linux"
 
 
 def gather_gpu_facts() -> GpuFacts:
@@ -396,7 +395,6 @@ def gather_gpu_facts() -> GpuFacts:
         is_admin_only=parse_admin_only(text_of(DRIVER / "params")),
         is_admin=parse_is_admin(text_of(Path("/proc/self/status"))),
         is_container=is_container(),
-        platform=sys.platform,
     )
 
 
@@ -422,7 +420,7 @@ def _driver_gpus() -> tuple[tuple[str, ...] | None, str, str]:
     if folders:
         return tuple(parse_model(text_of(path)) for path in folders), str(DRIVER), error
     # In WSL the driver is Windows' and has no folder here: only NVML knows.
-    return (None if Path("/dev/dxg").exists() or sys.platform == "win32" else ()), "", error
+    return (None if Path("/dev/dxg").exists() else ()), "", error
 
 
 def _seen_by_tensorflow() -> tuple[tuple[str, ...] | None, int, str]:

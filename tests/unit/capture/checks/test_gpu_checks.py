@@ -76,7 +76,6 @@ def test_a_gpu_is_not_judged_before_tensorflow_is_imported() -> None:
         ({"has_cuda_wheels": False}, 'pip install "tensorflow[and-cuda]==2.21.0"'),
         ({"has_cuda_wheels": True}, "list_physical_devices"),
         ({"build": BuildFacts(is_cuda=False)}, 'pip install "tensorflow[and-cuda]==2.21.0"'),
-        ({"build": BuildFacts(is_cuda=False), "platform": "win32"}, "wsl --install"),
         ({"visible_devices": ""}, "CUDA_VISIBLE_DEVICES"),
         ({"visible_devices": "-1"}, "CUDA_VISIBLE_DEVICES"),
         ({"seen": None, "seen_error": "RuntimeError: the driver is too old"}, "list_physical_devices"),
