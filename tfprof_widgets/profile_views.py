@@ -172,7 +172,7 @@ class ProfileViews:
 
     def page(self, dashboard: Dashboard, amount: Amount) -> str:
         """The text of a page that needs no kernel, with so much of the trace."""
-        return dashboard_page(dashboard, self.data.payload.embedded(amount), title=self._run.title or "tfprof")
+        return dashboard_page(dashboard, amount, title=self._run.title or "tfprof")
 
     @cached_property
     def _measured_advice(self) -> MeasuredAdvice:

@@ -17,42 +17,7 @@ import type {
 } from "./tables";
 
 export type { AttributionRow, CopiesRow as CopyMeta, MemorySummaryRow, StragglersRow as StragglerMeta } from "./tables";
-
-/** Step-time categories in the order of their ids. */
-export const CATEGORIES = [
-  "input",
-  "copy_to_device",
-  "host_compute",
-  "dispatch",
-  "kernel_launch",
-  "sync",
-  "device_compute",
-  "device_to_device",
-  "device_collectives",
-  "output",
-  "compile",
-  "checkpoint",
-  "other",
-] as const;
-
-export const CATEGORY_LABELS: Readonly<Record<string, string>> = {
-  input: "Input",
-  copy_to_device: "Copy to device",
-  host_compute: "Host compute",
-  dispatch: "Python, dispatch",
-  kernel_launch: "Kernel launch",
-  sync: "Synchronising",
-  device_compute: "Device compute",
-  device_to_device: "Device to device",
-  device_collectives: "Communication",
-  output: "Output",
-  compile: "Compilation",
-  checkpoint: "Checkpoint",
-  other: "Other",
-};
-
-/** Slice families in the order of their ids in the `names` table. */
-export const FAMILIES = ["tfdata", "image", "conv", "elem", "reduce", "optim", "move", "runtime", "python"] as const;
+export { CATEGORIES, CATEGORY_LABELS, FAMILIES } from "./tables";
 
 export const FAMILY_LABELS: Readonly<Record<string, string>> = {
   tfdata: "tf.data iterators",

@@ -190,3 +190,24 @@ export interface OverviewFigures {
   readonly device_duty_cycle_ratio: number | null;
   readonly findings: readonly string[];
 }
+
+/** What a screen calls the categories of step time, in the order of their ids. */
+export const CATEGORY_LABELS: Readonly<Record<string, string>> = {
+  input: "Input",
+  copy_to_device: "Copy to device",
+  host_compute: "Host compute",
+  dispatch: "Python, dispatch",
+  kernel_launch: "Kernel launch",
+  sync: "Synchronising",
+  device_compute: "Device compute",
+  device_to_device: "Device to device",
+  device_collectives: "Communication",
+  output: "Output",
+  compile: "Compilation",
+  checkpoint: "Checkpoint",
+  other: "Other",
+};
+export const CATEGORIES: readonly string[] = Object.keys(CATEGORY_LABELS);
+
+/** Slice families in the order of their ids in the `names` table. */
+export const FAMILIES = ["tfdata", "image", "conv", "elem", "reduce", "optim", "move", "runtime", "python"] as const;
