@@ -20,6 +20,7 @@ _TYPES = {
     "bool": "boolean",
     "text": "string",
     "object": "unknown",
+    "texts": "readonly string[]",
 }
 _OF_FIGURES = {
     "float": "number | null",

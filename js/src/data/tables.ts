@@ -31,6 +31,8 @@ export interface KernelsRow {
   readonly min_time_us?: number;
   readonly max_time_us?: number;
   readonly op_type: string;
+  readonly family: number;
+  readonly could_use_tensor_core: boolean;
 }
 
 /** The copies of one tensor, direction and kind of memory on GPUs, most exposed time first. */
@@ -63,11 +65,14 @@ export interface HloOpsRow {
   readonly flops: number | null;
   readonly bytes_accessed: number | null;
   readonly source: string;
+  readonly program_id: string;
+  readonly family: number;
+  readonly is_users: boolean;
 }
 
 /** A line of your code, or what no line is charged with, by side, most self time first. */
 export interface SourceLinesRow {
-  readonly file: string;
+  readonly file: number;
   readonly line: number;
   readonly function: string;
   readonly code: string;
@@ -92,6 +97,9 @@ export interface LayersRow {
   readonly kind: "layer" | "loss" | "metrics" | "optimizer" | "input" | "other";
   readonly allocated_bytes: number | null;
   readonly peak_bytes: number | null;
+  readonly step_bytes?: number | null;
+  readonly n_params?: number | null;
+  readonly allocating?: readonly string[];
 }
 
 /** A host that holds the others up, the costliest first. */
@@ -119,6 +127,8 @@ export interface MemorySummaryRow {
   readonly free_bytes: number;
   readonly fragmentation_ratio: number;
   readonly largest_free_bytes: number;
+  readonly sentence: string;
+  readonly is_significant: boolean;
 }
 
 /** A tf.data pipeline, in order of first use. */
@@ -134,7 +144,7 @@ export interface InputPipelinePipelinesRow {
   readonly min_latency_us: number;
   readonly max_latency_us: number;
   readonly startup_time_ms: number;
-  readonly bottleneck: number;
+  readonly bottleneck: number | null;
   readonly suggestion: string;
   readonly summary: string;
 }
@@ -142,7 +152,7 @@ export interface InputPipelinePipelinesRow {
 /** A tf.data iterator, a consumer before what it consumes. */
 export interface InputPipelineIteratorsRow {
   readonly id: number;
-  readonly parent_id: number;
+  readonly parent: number;
   readonly name: string;
   readonly long_name: string;
   readonly total_time_ms: number;
@@ -153,7 +163,7 @@ export interface InputPipelineIteratorsRow {
   readonly params: unknown;
   readonly pipeline: number;
   readonly wait_time_ms: number;
-  readonly event_names: unknown;
+  readonly event_names?: readonly string[];
   readonly buffer_size: number | null;
   readonly settings: string;
 }

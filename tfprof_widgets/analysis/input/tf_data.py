@@ -57,7 +57,7 @@ PIPELINES = table(
     """,
     browser="""
     id name host is_device n_calls n_slow_calls total_time_ms avg_latency_us min_latency_us max_latency_us startup_time_ms
-    bottleneck suggestion summary
+    bottleneck|null suggestion summary
     """,
     file="input_pipelines",
     of_facts=lambda facts: _tf_data_of(facts),
