@@ -23,13 +23,16 @@ class FakeShell:
         self.message: dict[str, Any] = {"header": {"msg_type": "execute_request", "msg_id": "1"}}
         """What the kernel works on."""
         self.events = self
-        self.kernel = SimpleNamespace(get_parent=lambda: self.message)
+        self.kernel = self
         self.display_pub = SimpleNamespace(publish=self.published.append)
 
     def install(self, patch: pytest.MonkeyPatch) -> FakeShell:
         """Have it found."""
         patch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: self))
         return self
+
+    def get_parent(self) -> dict[str, Any]:
+        return self.message
 
     def register(self, name: str, function: Any) -> None:
         known = {"post_run_cell": self.waiting, "post_execute": self.repeated}[name]

@@ -210,11 +210,8 @@ class ProfileDiff:
         """A page with so much of both traces."""
         from .show.page import comparison_page
 
-        shown = dict.fromkeys(one.data for one in self._timelines() if one is not None)
-        embedded = {data: data.payload.embedded(amount) for data in shown}
-        return comparison_page(
-            self.dashboard(), embedded, title=" compared with ".join(" ".join(one.split()) for one in (self.a, self.b))
-        )
+        title = " compared with ".join(" ".join(one.split()) for one in (self.a, self.b))
+        return comparison_page(self.dashboard(), amount, title=title)
 
     def _display_(self) -> object:
         """What marimo shows."""

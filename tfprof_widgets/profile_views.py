@@ -141,23 +141,20 @@ class ProfileViews:
             open_again(self.data)
         return view
 
-    def named(self, kind: str) -> V:  # type: ignore[type-var]
-        made: type[V] = getattr(widgets, kind)
-        return self.view(made)
-
-    def timeline(self) -> Timeline:
-        """The timeline, whose bookmarks are the run's."""
-        made = self.view(Timeline, bookmarks=self._run.bookmarks)
+    def panel(self, name: str) -> V:  # type: ignore[type-var]
+        """The view of a name, such as `op_table`: a timeline has the run's bookmarks, the overview measures advice if it can."""
+        kind: type[V] = getattr(widgets, name.title().replace("_", ""))
+        if kind is OverviewPanel:
+            options = {"since_last": self._run.since_last, "measurable": self._measured_advice.rules()}
+            return self.view(kind, options=options)
+        if kind is not Timeline:
+            return self.view(kind)
+        made = self.view(kind, bookmarks=self._run.bookmarks)
         made.observe(self._keep_bookmarks, "bookmarks")
         return made
 
-    def overview_panel(self) -> OverviewPanel:
-        """The overview, which measures advice where it can be measured."""
-        options = {"since_last": self._run.since_last, "measurable": self._measured_advice.rules()}
-        return self.view(OverviewPanel, options=options)
-
-    def dashboard(self, panels: Callable[[str], View], *, is_compact: bool) -> Dashboard:
-        """The widget that holds the others; `panels` gives each by its name."""
+    def dashboard(self, *, is_compact: bool) -> Dashboard:
+        """The widget that holds the others."""
         kind = Compact if is_compact else Dashboard
         facts = self._run.facts
         options: dict[str, Any] = {"compact": True} if is_compact else {}
@@ -166,13 +163,12 @@ class ProfileViews:
             "limits": limits_of(self._run.notices),
             "outcome": "" if facts is None else facts.outcome,
         }
-        return self.view(
-            kind, options=options, **{name: panels(name) for name in kind.class_trait_names(is_panel=True)}
-        )
+        panels: dict[str, View] = {name: self.panel(name) for name in kind.class_trait_names(is_panel=True)}
+        return self.view(kind, options=options, **panels)
 
     def page(self, dashboard: Dashboard, amount: Amount) -> str:
         """The text of a page that needs no kernel, with so much of the trace."""
-        return dashboard_page(dashboard, self.data.payload.embedded(amount), title=self._run.title or "tfprof")
+        return dashboard_page(dashboard, amount, title=self._run.title or "tfprof")
 
     @cached_property
     def _measured_advice(self) -> MeasuredAdvice:

@@ -463,7 +463,7 @@ class Profile:
         Args:
             compact: begin with the verdict, one typical step and the first advice, some 450 pixels high; a button opens the rest.
         """
-        return self._views.dashboard(lambda name: getattr(self, name)(), is_compact=compact)
+        return self._views.dashboard(is_compact=compact)
 
     def _show_host(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         name = str(message.get("host"))
@@ -472,55 +472,55 @@ class Profile:
 
     def overview_panel(self) -> OverviewPanel:
         """The verdict, the step time, what a step is made of, the ops that cost most, and the advice."""
-        return self._views.overview_panel()
+        return self._views.panel("overview_panel")
 
     def timeline(self) -> Timeline:
         """The trace as a timeline: the steps on top, below them threads and streams as tracks of nested slices. Drag over
         its ruler to select a time range, click a slice to select its op; `?` lists its keys.
         """
-        return self._views.timeline()
+        return self._views.panel("timeline")
 
     def memory_timeline(self) -> MemoryTimeline:
         """Memory in use, free memory and fragmentation against time, and who held it at the peak of the selected range."""
-        return self._views.named("MemoryTimeline")
+        return self._views.panel("memory_timeline")
 
     def op_table(self) -> OpTable:
         """The ops by self time, on devices and on the CPU, as a table to sort, filter and copy."""
-        return self._views.named("OpTable")
+        return self._views.panel("op_table")
 
     def input_graph(self) -> InputGraph:
         """The tf.data pipelines as graphs: what the training waits for is bold, the bottleneck is outlined with its
         remedy.
         """
-        return self._views.named("InputGraph")
+        return self._views.panel("input_graph")
 
     def step_chart(self) -> StepChart:
         """The time of every step as a bar, by what it went to; click a bar to select that step."""
-        return self._views.named("StepChart")
+        return self._views.panel("step_chart")
 
     def kernel_table(self) -> KernelTable:
         """The kernels of GPUs by time, by name, op, op type or unit, and whether they run on Tensor Cores."""
-        return self._views.named("KernelTable")
+        return self._views.panel("kernel_table")
 
     def copy_table(self) -> CopyTable:
         """The copies between host and GPUs by what they cost: which tensor, which way, how fast. The table is `copies`."""
-        return self._views.named("CopyTable")
+        return self._views.panel("copy_table")
 
     def roofline_chart(self) -> RooflineChart:
         """The ops of GPUs by float operations a byte and a second, under what their device could do."""
-        return self._views.named("RooflineChart")
+        return self._views.panel("roofline_chart")
 
     def hlo_table(self) -> HloTable:
         """The ops of compiled XLA programs by self time, with the TensorFlow op that each was made from."""
-        return self._views.named("HloTable")
+        return self._views.panel("hlo_table")
 
     def layer_table(self) -> LayerTable:
         """The Keras layers: forward, backward and optimizer time, parameters and memory of each."""
-        return self._views.named("LayerTable")
+        return self._views.panel("layer_table")
 
     def source_view(self) -> SourceView:
         """Your cells and files with the forward and backward time of each line beside it."""
-        return self._views.named("SourceView")
+        return self._views.panel("source_view")
 
     def scope_icicle(self) -> TreeView:
         """The name scopes as an icicle, as wide as their time; click one to look into it: `tree_view("scope")`."""
@@ -528,7 +528,7 @@ class Profile:
 
     def worker_chart(self) -> WorkerChart:
         """The same step on every host, a stacked bar for each; above 32 hosts a heat map."""
-        return self._views.named("WorkerChart")
+        return self._views.panel("worker_chart")
 
     def tree_view(self, view: Structure | Literal["hlo"] = "scope") -> TreeView:
         """The cost of the ops by structure: an icicle and a table, or the graph of ops drawn with its heat.
@@ -537,9 +537,7 @@ class Profile:
             view: what to begin with, as for `tree`: `"scope"`, `"graph"`, `"op"` or `"code"`; or `"hlo"`, the graphs of
                 XLA.
         """
-        from .show.widgets import TreeView
-
-        made = self._views.view(TreeView)
+        made: TreeView = self._views.panel("tree_view")
         made.begin_with(view)
         return made
 

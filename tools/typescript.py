@@ -1,12 +1,13 @@
-"""Declared tables -> `js/src/data/tables.ts`, an interface for the rows that the browser gets: `python -m tools.typescript`."""
+"""Declared tables -> `js/src/data/tables.ts`, the rows, categories and families of the browser: `python -m tools.typescript`."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tfprof_widgets.analysis import IN_BROWSER, TABLES, Sent, Table
+from tfprof_widgets.analysis import CATEGORY_LABELS, FAMILIES, IN_BROWSER, STEP_CATEGORIES, TABLES, Sent, Table
 
 FILE = Path(__file__).parents[1] / "js" / "src" / "data" / "tables.ts"
 _HEAD = (
@@ -19,6 +20,7 @@ _TYPES = {
     "bool": "boolean",
     "text": "string",
     "object": "unknown",
+    "texts": "readonly string[]",
 }
 _OF_FIGURES = {
     "float": "number | null",
@@ -34,7 +36,7 @@ _WORDS = re.compile(r"`[\w ]+`(, `[\w ]+`)* or `[\w ]+`")
 def interfaces() -> str:
     """The text of the file."""
     rows = (_interface(one) for one in TABLES.values() if any(not sent.dtype for sent in one.sent))
-    return "\n".join([_HEAD, *rows, *_figures()])
+    return "\n".join([_HEAD, *rows, *_figures(), *_numbered()])
 
 
 def _figures() -> Iterator[str]:
@@ -42,6 +44,16 @@ def _figures() -> Iterator[str]:
     yield "export interface OverviewFigures {"
     yield from (f"  readonly {one.name}: {_OF_FIGURES[str(one.type)]};" for one in IN_BROWSER)
     yield "}\n"
+
+
+def _numbered() -> Iterator[str]:
+    yield "/** What a screen calls the categories of step time, in the order of their ids. */"
+    yield "export const CATEGORY_LABELS: Readonly<Record<string, string>> = {"
+    yield from (f'  {name}: "{label}",' for name, label in zip(STEP_CATEGORIES, CATEGORY_LABELS, strict=True))
+    yield "};"
+    yield "export const CATEGORIES: readonly string[] = Object.keys(CATEGORY_LABELS);\n"
+    yield "/** Slice families in the order of their ids in the `names` table. */"
+    yield f"export const FAMILIES = {json.dumps(FAMILIES)} as const;\n"
 
 
 def interface_name(table: Table) -> str:

@@ -64,7 +64,7 @@ function newScene(options: SceneOptions): Pack {
     meta.sessions = options.sessions;
     meta.duration_ps = Math.max(...options.sessions.map((session) => session.stop_ps));
   }
-  if (options.mapNames) meta.pipelines[0].nodes[3].event_names = options.mapNames;
+  if (options.mapNames) Object.assign(meta.pipelines[0].nodes[3], { event_names: options.mapNames });
   meta.overview = overview(nSteps, isCpu);
   const tables = {
     ...pack.tables,

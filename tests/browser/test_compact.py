@@ -19,8 +19,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, capture_of: Callable[[str]
     prof = tfprof.load(capture_of("h100_resnet_xla"))
     assert len(prof.advice) > 1
     path = tmp_path_factory.mktemp("compact") / "page.html"
-    embedded = prof._views.data.payload.of_steps
-    path.write_text(dashboard_page(prof.dashboard(compact=True), embedded, title="compact"))
+    path.write_text(dashboard_page(prof.dashboard(compact=True), "steps", title="compact"))
     return path
 
 

@@ -87,7 +87,7 @@ SOURCE_LINES = table(
     their forward line. What no line can be charged with has a row with a name in `bucket`, so that the rows of a side
     add up to all ops of it. Empty where no op ran.
     """,
-    browser="file line function code bucket",
+    browser="+file:int line function code bucket",
     of_facts=lambda facts: compute_source_lines(
         facts.trace,
         facts.op_shares,

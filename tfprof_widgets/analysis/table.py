@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 if TYPE_CHECKING:
     import pandas as pd
 
-Kind = Literal["int", "float", "number", "bool", "text", "object"]
+Kind = Literal["int", "float", "number", "bool", "text", "object", "texts"]
 """`number` is whole or not, as the numbers come; `object` is a list, a tuple or a dict."""
 
 _TYPES: Mapping[Kind, type] = {
@@ -24,6 +24,7 @@ _TYPES: Mapping[Kind, type] = {
     "bool": bool,
     "text": object,
     "object": object,
+    "texts": object,
 }
 _UNITS = {
     "ps": "picoseconds",
@@ -271,7 +272,7 @@ def table(
             not tell. `*group` is the columns of a group of `_GROUPS`, or of another table. Behind an empty line: what else a user
             has to know of it.
         browser: the columns that the browser gets; `*` is all. `name:f8` is a typed array, `name?` is left out of some rows,
-            `name|null` may be null, as what may be NaN always may.
+            `name|null` may be null, as what may be NaN always may; `+name:kind` is one that it gets besides, of any kind.
         file: the name of the file that holds it, without its ending.
         files: several such, and what gives the rows of each.
         file_has: the group of columns that the files have in front.
@@ -302,11 +303,14 @@ def table(
 
 def _sent(browser: str, columns: tuple[Column, ...]) -> Iterator[Sent]:
     known = {one.name: one for one in columns}
-    for word in [*known] if browser == "*" else browser.split():
+    for word in browser.replace("*", " ".join(known)).split():
         word, _, null = word.partition("|")
         name, _, dtype = word.removesuffix("?").partition(":")
-        is_nullable = bool(null) or "NaN" in known[name].meaning
-        yield Sent(known[name], dtype, word.endswith("?"), is_nullable)
+        if name.startswith("+"):
+            column, dtype = Column(name[1:], cast(Kind, dtype), "", ""), ""
+        else:
+            column = known[name]
+        yield Sent(column, dtype, word.endswith("?"), bool(null) or "NaN" in column.meaning)
 
 
 class _Tables(Mapping[str, Table]):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .counters import (
         Positions, Tiles, compute_positions, compute_tiles, line_numbers, longest_of_runs, sample_events, sample_rows,
     )
-    from .payload import Amount, Embedded, MAX_BYTES, Payload
+    from .payload import Amount, MAX_BYTES, Payload
     from .library import KeptOnce, Library, built, limits_of, referred, shared_by, view_of
     from .link import Bookmark, LinkModel, bookmarks_from_json, bookmarks_to_json
     from .lists import (

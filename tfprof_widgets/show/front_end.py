@@ -65,14 +65,14 @@ _SERVERS = (
 
 
 def session() -> object:
-    """Who sees the widgets that are made now: a kernel's shell, a visit of a server; None where there is one alone."""
+    """Who sees the widgets that are made now: a kernel, a visit of a server; None where there is one alone."""
     shell = kernel_shell()
     for module, function, attribute in _SERVERS if shell is None else ():
         find = getattr(sys.modules.get(module), function, None)
         found = getattr(find(), attribute, None) if find is not None else None
         if found is not None:
             return found
-    return shell
+    return getattr(shell, "kernel", None)  # Solara has one for each visit, and a new shell whenever it is asked for one
 
 
 class EachSession(Generic[Value]):

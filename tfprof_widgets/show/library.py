@@ -130,7 +130,7 @@ class Library(KeptOnce):
 
 
 _models: WeakKeyDictionary[object, dict[str, Library]] = WeakKeyDictionary()
-"""By what shares them: the kernel's shell, or the owner that a view named."""
+"""By what shares them: the kernel, or the owner that a view named."""
 
 
 class Script(NamedTuple):
@@ -170,7 +170,7 @@ def built(file_name: str) -> str:
 
 def library_of(owner: object, name: str, script: Script) -> Library:
     """The shared model of this kernel, else of the owner; a new one when the last was closed or is of another version."""
-    models = _models.setdefault(kernel_shell() or owner, {})
+    models = _models.setdefault(getattr(kernel_shell(), "kernel", owner), {})
     model = models.get(name)
     if model is None or model.comm is None or model.version != script.version:
         model = models[name] = Library(name=name, **script._asdict())

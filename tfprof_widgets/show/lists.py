@@ -6,7 +6,6 @@ import dataclasses
 import json
 import logging
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
@@ -79,8 +78,8 @@ def memory_list(results: Analysis, rows: slice) -> list[dict[str, Any]]:
     """The rows of `memory.summary` with what each allocator does from step to step."""
     memory = results.memory
     growths = [memory.growth(name) for name in memory.allocators[rows]]
-    summary = records(memory.summary[SUMMARY.in_browser()].iloc[rows])
-    return [row | fields_of(growth, "sentence", "is_significant") for row, growth in zip(summary, growths, strict=True)]
+    told = {name: [getattr(growth, name) for growth in growths] for name in ("sentence", "is_significant")}
+    return records(memory.summary.iloc[rows].assign(**told)[SUMMARY.in_browser()])
 
 
 _MOST_OPS = 100
@@ -106,29 +105,28 @@ def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
 
 
 def layer_list(layers: Layers, variables: pd.DataFrame, rows: slice) -> list[dict[str, Any]]:
-    """An object per layer, loss, optimizer or input with ops; bytes or null, `allocating` names of ops, `n_params`."""
-    n_params = variables.groupby("layer")["n_params"].sum().to_dict()
-    entries = layers.entries[[*LAYERS.in_browser(), "step_bytes"]].iloc[rows]
-    names: dict[int, list[str]] = defaultdict(list)
+    """An object per layer, loss, optimizer or input with ops; `allocating` names the ops that allocated for it."""
+    names: list[list[str]] = [[] for _ in range(len(layers.entries))]
     for name, row in layers.allocating.items():
         names[row].append(name)
-    return [
-        {**entry, "n_params": n_params.get(entry["layer"]), "allocating": names.get(row, [])}
-        for row, entry in zip(range(len(layers.entries))[rows], records(entries), strict=True)
-    ]
+    found = variables.groupby("layer")["n_params"].sum().to_dict()
+    told = {"n_params": [*map(found.get, layers.entries["layer"])], "allocating": names}
+    more = {name: pd.Series(values, layers.entries.index, object) for name, values in told.items()}
+    return records(layers.entries.assign(**more)[LAYERS.in_browser()].iloc[rows])
 
 
 def kernel_list(kernels: Kernels, rows: slice) -> list[dict[str, Any]]:
     """An object per kernel: `could_use_tensor_core` says whether Tensor Cores serve its op and no kernel of it."""
     adds_up = len(kernels.run_event) > 0  # the browser does, from `kernel_runs`
-    frame = kernels.frame[KERNELS.in_browser(is_full=not adds_up)].iloc[rows]
+    frame = kernels.frame.iloc[rows]
     is_beside = beside_products(kernels.frame)[rows]
     # What a kernel is there for is what its op does, whatever the kernel is called.
     types = frame["op_type"].tolist()
     of_op = op_families(frame["op_name"].tolist(), types).astype(np.int64)
     family = np.where(of_op == FAMILIES.index("runtime"), _families(frame["name"].tolist()), of_op)
     is_eligible = frame["tensor_core_eligible"].to_numpy(np.bool_) | np.array([*map(is_eligible_type, types)], np.bool_)
-    return records(frame.assign(family=family, could_use_tensor_core=is_eligible & ~is_beside))
+    told = frame.assign(family=family, could_use_tensor_core=is_eligible & ~is_beside)
+    return records(told[KERNELS.in_browser(is_full=not adds_up)])
 
 
 def _families(names: list[str]) -> Int64:
@@ -146,7 +144,7 @@ def hlo_list(results: Analysis, user_files: UserFiles, rows: slice) -> list[dict
     units = np.flatnonzero(unit_row >= 0)
     family = hlo_unit_families(results, units[np.argsort(unit_row[units])][rows]).astype(np.int64)
     is_users = [user_files.has(source.rpartition(":")[0]) for source in frame["source"]]
-    return records(frame[HLO_OPS.in_browser()].assign(program_id=ids, family=family, is_users=is_users))
+    return records(frame.assign(program_id=ids, family=family, is_users=is_users)[HLO_OPS.in_browser()])
 
 
 def pipeline_list(results: Analysis) -> list[dict[str, Any]]:
@@ -154,10 +152,11 @@ def pipeline_list(results: Analysis) -> list[dict[str, Any]]:
     pipelines, iterators = results.input_pipeline.pipelines, results.input_pipeline.iterators
     nodes_of: dict[int, list[dict[str, Any]]] = {pipeline: [] for pipeline in pipelines["id"].tolist()}
     place: dict[int, int] = {}
-    for node in records(iterators[ITERATORS.in_browser()]):  # a consumer comes before what it consumes
+    nodes = iterators.assign(parent=iterators["parent_id"])[ITERATORS.in_browser()]
+    for node in records(nodes):  # a consumer comes before what it consumes
         siblings = nodes_of[node["pipeline"]]
         place[node["id"]] = len(siblings)
-        node["parent"] = place.get(node.pop("parent_id"), -1)
+        node["parent"] = place.get(node["parent"], -1)
         siblings.append(node)
     return [
         {**pipeline, "bottleneck": place.get(pipeline["bottleneck"]), "nodes": nodes_of[pipeline["id"]]}

@@ -9,18 +9,20 @@ from __future__ import annotations
 import html
 import json
 import re
+import uuid
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from .library import Library, built, limits_of, names, referred
+from .link import LinkModel
 from .widgets import HIDDEN, View
 
 if TYPE_CHECKING:
     from .live import LiveView
     from .outputs import DiffPanel
-    from .payload import Embedded
-    from .widgets import Dashboard, TraceData
+    from .payload import Amount, Payload
+    from .widgets import Dashboard
 
 
 _POLICY = (
@@ -90,38 +92,32 @@ def snapshot(root: View, replacing: Mapping[str, Mapping[str, Any]]) -> dict[str
     return models
 
 
-_NOTHING_SELECTED: dict[str, Any] = {
-    "time_range": [],
-    "whole_capture": False,
-    "selection": [],
-    "hover": "",
-    "step": -1,
-    "stretches": [],
-}
+_NOTHING_SELECTED = {name: one.default() for name, one in LinkModel.class_own_traits().items() if name != "host"}
 
 
-def dashboard_page(dashboard: Dashboard, embedded: Embedded, *, title: str) -> str:
+def dashboard_page(dashboard: Dashboard, amount: Amount, *, title: str) -> str:
     """The dashboard as one self-contained page that needs no kernel and no network."""
     options = json.loads(dashboard.options)
-    told = _left_out(embedded, n_events=dashboard.data.payload.n_events)
-    limits = [*options.get("limits", ()), *limits_of(told)]
+    parts = dashboard.data.payload.embedded(amount)
+    limits = [*options.get("limits", ()), *limits_of(_left_out(dashboard.data.payload, parts))]
     replacing = {
-        dashboard.data.model_id: embedded.state(),
+        dashboard.data.model_id: _offline(parts),
         dashboard.link.model_id: _NOTHING_SELECTED,
         dashboard.model_id: {"options": json.dumps({**options, "limits": limits})},
     }
     return _page(dashboard, replacing, title=title)
 
 
-def comparison_page(panel: DiffPanel, embedded: Mapping[TraceData, Embedded], *, title: str) -> str:
+def comparison_page(panel: DiffPanel, amount: Amount, *, title: str) -> str:
     """A comparison as one self-contained page that needs no kernel and no network."""
-    replacing: dict[str, dict[str, Any]] = {data.model_id: one.state() for data, one in embedded.items()}
+    replacing: dict[str, dict[str, Any]] = {}
     limits: list[str] = []
     for name, timeline in (("a", panel.timeline_a), ("b", panel.timeline_b)):
         if timeline is None:
             continue
-        replacing[timeline.link.model_id] = _NOTHING_SELECTED
-        found = _left_out(embedded[timeline.data], n_events=timeline.data.payload.n_events, subject=f" of run {name}")
+        parts = timeline.data.payload.embedded(amount)
+        replacing |= {timeline.link.model_id: _NOTHING_SELECTED, timeline.data.model_id: _offline(parts)}
+        found = _left_out(timeline.data.payload, parts, subject=f" of run {name}")
         limits += [text.replace("prof.to_html", "diff.to_html") for text in found]
     options = {**json.loads(panel.options), "notices": limits}
     return _page(panel, replacing | {panel.model_id: {"options": json.dumps(options)}}, title=title)
@@ -137,11 +133,17 @@ def _page(root: View, replacing: Mapping[str, Mapping[str, Any]], *, title: str)
     return html_page(title, root.model_id, models, script=built("page.js"), notices=built("licenses.txt"))
 
 
-def _left_out(embedded: Embedded, *, n_events: int, subject: str = "") -> Iterator[str]:
+def _offline(parts: Mapping[str, str]) -> dict[str, Any]:
+    """State of a `TraceData` in a page where no kernel will send what is lacking."""
+    return {"data_id": uuid.uuid4().hex, "parts": [list(part) for part in parts.items()], "is_offline": True}
+
+
+def _left_out(payload: Payload, parts: Mapping[str, str], subject: str = "") -> Iterator[str]:
     """A sentence on the page's limits, and how to get one without."""
-    if embedded.n_left_out:
-        held = f"holds {embedded.n_events:,} of {n_events:,} events{subject} in full and a sample of the others"
-        if embedded.n_events >= n_events:
+    n_here, n_events = payload.n_events_in(parts), payload.n_events
+    if not {*payload.keys} <= parts.keys():
+        held = f"holds {n_here:,} of {n_events:,} events{subject} in full and a sample of the others"
+        if n_here >= n_events:
             held = f"leaves out some of what its events{subject} carry"
         yield f'To stay small, this page {held}; prof.to_html(path, embed="full") keeps all.'
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -53,6 +51,20 @@ _MAX_CHARACTERS = (100, 24)
 """Of each string of the meta object, where there are so many that they would delay the first paint."""
 _MOST_EVENTS = 50_000
 """Of more the first parts hold a sample."""
+
+Amount = Literal["steps", "full"]
+"""All of three typical steps, or everything."""
+
+STEPS_BYTES = 1_490_000
+"""Of base64, first parts included: a page has 2.3 MB with its scripts."""
+_WHOLE_BYTES = 4 * 2**20
+"""A trace of so many bytes before compression is embedded whole."""
+_CUT_BYTES = 2**17
+"""A table of so many bytes before compression is not cut to typical steps."""
+_WINDOW_BYTES = 8 * 2**20
+"""Before compression, of the rows of such tables."""
+_NARROWER = (0.0, 0.375, 0.475)
+"""Of the typical steps on either side, where their rows are more."""
 
 
 class Payload:
@@ -150,22 +162,22 @@ class Payload:
                 parts |= more
         return parts
 
-    def embedded(self, amount: Amount) -> Embedded:
-        """What a page holds."""
-        return self.of_steps if amount == "steps" else self._embedded(self._texts(self.keys))
+    def embedded(self, amount: Amount) -> dict[str, str]:
+        """What a page holds: base64 of parts by key."""
+        return self.of_steps if amount == "steps" else self._texts(self.keys)
 
     @cached_property
-    def of_steps(self) -> Embedded:
+    def of_steps(self) -> dict[str, str]:
         """What notebooks keep, and by default pages: all of a small trace, else each part in turn that there is room for."""
         if sum(one.n_bytes for one in self.all.values()) <= _WHOLE_BYTES:
-            return self._embedded(self._texts(self.keys))
+            return self._texts(self.keys)
         parts = self._texts(())
         for key, least, share, make in self._in_order():
             room = share * (STEPS_BYTES - _size(parts))
             if key not in parts and least <= MOST_COMPRESSED * room:
                 text = as_text(packed_tightly(make()))
                 parts |= {key: text} if len(text) <= room else {}
-        return self._embedded(parts)
+        return parts
 
     def _in_order(self) -> Iterator[tuple[str, float, float, Callable[[], bytes]]]:
         """Of what there is besides the first parts: key, bytes before compression, which share of the room it may take."""
@@ -195,10 +207,10 @@ class Payload:
         """The first parts and more, as they are embedded."""
         return {key: as_text(packed_tightly(self.part(key))) for key in (*self.first, *keys)}
 
-    def _embedded(self, parts: Mapping[str, str]) -> Embedded:
+    def n_events_in(self, parts: Iterable[str]) -> int:
+        """Number of the events of some parts, without those in the sample alone."""
         tiles = [int(key.partition(":")[2]) for key in parts if key.startswith("events:")]
-        n_left_out = sum(key not in parts for key in self.keys)
-        return Embedded(tuple(parts.items()), n_left_out, int(self.tiles.counts[tiles].sum()))
+        return int(self.tiles.counts[tiles].sum())
 
     def _base(self) -> bytes:
         """The meta object; rows of events in the order of positions; windows of time, with the number that starts in each."""
@@ -256,33 +268,3 @@ def _window(tables: Sequence[Section], span: Span) -> bytes:
 
 def _size(parts: Mapping[str, str | bytes]) -> int:
     return sum(map(len, parts.values()))
-
-
-Amount = Literal["steps", "full"]
-"""All of three typical steps, or everything."""
-
-STEPS_BYTES = 1_490_000
-"""Of base64, first parts included: a page has 2.3 MB with its scripts."""
-_WHOLE_BYTES = 4 * 2**20
-"""A trace of so many bytes before compression is embedded whole."""
-_CUT_BYTES = 2**17
-"""A table of so many bytes before compression is not cut to typical steps."""
-_WINDOW_BYTES = 8 * 2**20
-"""Before compression, of the rows of such tables."""
-_NARROWER = (0.0, 0.375, 0.475)
-"""Of the typical steps on either side, where their rows are more."""
-
-
-@dataclass(frozen=True)
-class Embedded:
-    """What a page without a kernel has."""
-
-    parts: tuple[tuple[str, str], ...]
-    """Key and base64 of each part."""
-    n_left_out: int
-    n_events: int
-    """Number of its events without those in the sample alone."""
-
-    def state(self) -> dict[str, Any]:
-        """State of a `TraceData` in a page where no kernel will send what is lacking."""
-        return {"data_id": uuid.uuid4().hex, "parts": [list(part) for part in self.parts], "is_offline": True}

@@ -305,7 +305,7 @@ class TraceData(KeptOnce):
     def _embed(self) -> None:
         """Embed what a saved notebook keeps; a failure is only reported, as the views still work."""
         try:
-            self.parts = [list(part) for part in self.payload.of_steps.parts]
+            self.parts = [list(part) for part in self.payload.of_steps.items()]
         except Exception:  # must not turn a finished cell into a failed one
             logger.exception("could not put parts of a trace into the state of its widgets")
 

@@ -16,43 +16,17 @@ import type {
   StragglersRow,
 } from "./tables";
 
-export type { AttributionRow, CopiesRow as CopyMeta, MemorySummaryRow, StragglersRow as StragglerMeta } from "./tables";
-
-/** Step-time categories in the order of their ids. */
-export const CATEGORIES = [
-  "input",
-  "copy_to_device",
-  "host_compute",
-  "dispatch",
-  "kernel_launch",
-  "sync",
-  "device_compute",
-  "device_to_device",
-  "device_collectives",
-  "output",
-  "compile",
-  "checkpoint",
-  "other",
-] as const;
-
-export const CATEGORY_LABELS: Readonly<Record<string, string>> = {
-  input: "Input",
-  copy_to_device: "Copy to device",
-  host_compute: "Host compute",
-  dispatch: "Python, dispatch",
-  kernel_launch: "Kernel launch",
-  sync: "Synchronising",
-  device_compute: "Device compute",
-  device_to_device: "Device to device",
-  device_collectives: "Communication",
-  output: "Output",
-  compile: "Compilation",
-  checkpoint: "Checkpoint",
-  other: "Other",
-};
-
-/** Slice families in the order of their ids in the `names` table. */
-export const FAMILIES = ["tfdata", "image", "conv", "elem", "reduce", "optim", "move", "runtime", "python"] as const;
+export type {
+  AttributionRow,
+  CopiesRow as CopyMeta,
+  HloOpsRow as HloMeta,
+  InputPipelineIteratorsRow as IteratorNode,
+  KernelsRow as KernelMeta,
+  LayersRow as LayerMeta,
+  MemorySummaryRow,
+  StragglersRow as StragglerMeta,
+} from "./tables";
+export { CATEGORIES, CATEGORY_LABELS, FAMILIES } from "./tables";
 
 export const FAMILY_LABELS: Readonly<Record<string, string>> = {
   tfdata: "tf.data iterators",
@@ -87,17 +61,9 @@ export interface SessionMeta {
   host: string;
 }
 
-export interface IteratorNode extends Omit<InputPipelineIteratorsRow, "parent_id" | "event_names"> {
-  /** Index into the pipeline's `nodes`, -1 for the root. */
-  parent: number;
-  /** Names of its events: several where iterators that differ only in an index are one node (`[*]` in `long_name`). */
-  event_names?: string[];
-}
-
-export interface PipelineMeta extends Omit<InputPipelinePipelinesRow, "bottleneck"> {
-  /** Index into `nodes`. */
-  bottleneck: number | null;
-  nodes: IteratorNode[];
+export interface PipelineMeta extends InputPipelinePipelinesRow {
+  /** `parent` is an index into them, -1 for the root; so is `bottleneck`. */
+  nodes: InputPipelineIteratorsRow[];
 }
 
 interface InputMeta {
@@ -113,22 +79,6 @@ export interface OverviewMeta extends Partial<OverviewFigures> {
   environment?: Record<string, unknown>;
 }
 
-export interface KernelMeta extends KernelsRow {
-  /** By the name or the type of the op. */
-  could_use_tensor_core: boolean;
-  /** Index into FAMILIES. */
-  family: number;
-}
-
-export interface HloMeta extends HloOpsRow {
-  /** An id is more than a number holds. */
-  program_id: string;
-  /** Whether the file of `source` is the user's; Python knows where the libraries lay. */
-  is_users: boolean;
-  /** Index into FAMILIES. */
-  family: number;
-}
-
 /** Something that rose and fell during the capture; its values are in the tables `counter_sample` and `counters`. */
 export interface CounterMeta {
   name: string;
@@ -139,15 +89,6 @@ export interface CounterMeta {
   max: number;
   /** What it was before the first value; null where nobody knows. */
   before: number | null;
-}
-
-export interface LayerMeta extends LayersRow {
-  /** Allocated in the averaged steps, a step. */
-  step_bytes?: number | null;
-  /** What its own variables hold; null where none is known of it. */
-  n_params?: number | null;
-  /** Names of ops that allocated for it, "" for what names none. */
-  allocating?: readonly string[];
 }
 
 export interface AdviceMeta {
@@ -221,7 +162,7 @@ export interface TraceMeta {
   memory_remedy: string | null;
   memory_failure?: MemoryFailureMeta | null;
   /** Also what each does from step to step, in words, and whether it looks like a leak. */
-  memory_summary: (MemorySummaryRow & { sentence: string; is_significant: boolean })[];
+  memory_summary: MemorySummaryRow[];
   /** The GPU whose memory is fullest at its peak; null where none reported any. */
   device_memory?: { allocator: string; peak_bytes: number; capacity_bytes: number } | null;
   pipelines: PipelineMeta[];
@@ -230,17 +171,17 @@ export interface TraceMeta {
   /** Texts of user files and cells, and of files whose lines ran ops. */
   source_files?: { file: string; title: string; text: string }[];
   /** What `op_places.line` counts; `file` is an index into `source_files`, or -1 for a bucket. */
-  source_lines?: (Omit<SourceLinesRow, "file"> & { file: number })[];
+  source_lines?: SourceLinesRow[];
   /** Where the user's thread was found, a share of the sampled time of the whole capture; the longest first. */
   source_samples?: { file: number; line: number; n_samples: number; time_ratio: number }[];
   /** What `kernel_runs.kernel` counts. */
-  kernels?: KernelMeta[];
+  kernels?: KernelsRow[];
   /** Copies between host and devices, the most exposed time first; not there where nothing was copied. */
   copies?: CopiesRow[];
   /** What `hlo_units.hlo` counts. */
-  hlo_ops?: HloMeta[];
+  hlo_ops?: HloOpsRow[];
   /** What `op_places.layer` counts. */
-  layers?: LayerMeta[];
+  layers?: LayersRow[];
   /** What to change, what matters most first. Of a long capture it comes after the first paint, with the next two. */
   advice?: AdviceMeta[];
   /** What has the time of typical steps, short stretches of a step as sums; none where that is not known. */

@@ -31,6 +31,8 @@ export interface KernelsRow {
   readonly min_time_us?: number;
   readonly max_time_us?: number;
   readonly op_type: string;
+  readonly family: number;
+  readonly could_use_tensor_core: boolean;
 }
 
 /** The copies of one tensor, direction and kind of memory on GPUs, most exposed time first. */
@@ -63,11 +65,14 @@ export interface HloOpsRow {
   readonly flops: number | null;
   readonly bytes_accessed: number | null;
   readonly source: string;
+  readonly program_id: string;
+  readonly family: number;
+  readonly is_users: boolean;
 }
 
 /** A line of your code, or what no line is charged with, by side, most self time first. */
 export interface SourceLinesRow {
-  readonly file: string;
+  readonly file: number;
   readonly line: number;
   readonly function: string;
   readonly code: string;
@@ -92,6 +97,9 @@ export interface LayersRow {
   readonly kind: "layer" | "loss" | "metrics" | "optimizer" | "input" | "other";
   readonly allocated_bytes: number | null;
   readonly peak_bytes: number | null;
+  readonly step_bytes?: number | null;
+  readonly n_params?: number | null;
+  readonly allocating?: readonly string[];
 }
 
 /** A host that holds the others up, the costliest first. */
@@ -119,6 +127,8 @@ export interface MemorySummaryRow {
   readonly free_bytes: number;
   readonly fragmentation_ratio: number;
   readonly largest_free_bytes: number;
+  readonly sentence: string;
+  readonly is_significant: boolean;
 }
 
 /** A tf.data pipeline, in order of first use. */
@@ -134,14 +144,19 @@ export interface InputPipelinePipelinesRow {
   readonly min_latency_us: number;
   readonly max_latency_us: number;
   readonly startup_time_ms: number;
+<<<<<<< HEAD
   readonly bottleneck: number;
+=======
+  readonly bottleneck: number | null;
+  readonly suggestion: string;
+>>>>>>> t_pack
   readonly summary: string;
 }
 
 /** A tf.data iterator, a consumer before what it consumes. */
 export interface InputPipelineIteratorsRow {
   readonly id: number;
-  readonly parent_id: number;
+  readonly parent: number;
   readonly name: string;
   readonly long_name: string;
   readonly total_time_ms: number;
@@ -152,7 +167,7 @@ export interface InputPipelineIteratorsRow {
   readonly params: unknown;
   readonly pipeline: number;
   readonly wait_time_ms: number;
-  readonly event_names: unknown;
+  readonly event_names?: readonly string[];
   readonly buffer_size: number | null;
   readonly settings: string;
 }
@@ -189,3 +204,24 @@ export interface OverviewFigures {
   readonly device_duty_cycle_ratio: number | null;
   readonly findings: readonly string[];
 }
+
+/** What a screen calls the categories of step time, in the order of their ids. */
+export const CATEGORY_LABELS: Readonly<Record<string, string>> = {
+  input: "Input",
+  copy_to_device: "Copy to device",
+  host_compute: "Host compute",
+  dispatch: "Python, dispatch",
+  kernel_launch: "Kernel launch",
+  sync: "Synchronising",
+  device_compute: "Device compute",
+  device_to_device: "Device to device",
+  device_collectives: "Communication",
+  output: "Output",
+  compile: "Compilation",
+  checkpoint: "Checkpoint",
+  other: "Other",
+};
+export const CATEGORIES: readonly string[] = Object.keys(CATEGORY_LABELS);
+
+/** Slice families in the order of their ids in the `names` table. */
+export const FAMILIES = ["tfdata", "image", "conv", "elem", "reduce", "optim", "move", "runtime", "python"] as const;

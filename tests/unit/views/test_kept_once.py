@@ -24,7 +24,6 @@ from tfprof_widgets.read import read_xspace
 from tfprof_widgets.show import (
     PART_BYTES,
     Amount,
-    Embedded,
     KeptOnce,
     Library,
     Payload,
@@ -173,6 +172,9 @@ def test_a_front_end_that_lost_the_page_gets_everything(
         assert is_whole(model, saved)
 
 
+Parts = dict[str, str]
+
+
 CUT = {"step_pieces", "iterator_calls", "kernel_runs", "counters", "occurrences", "memory"}
 
 
@@ -195,20 +197,19 @@ def test_all_parts_are_embedded_where_that_is_asked_for_or_all_is_little(
     amounts: tuple[Amount, ...] = ("full", "steps")
     for amount in amounts:
         embedded = payload.embedded(amount)
-        assert {key for key, _ in embedded.parts} == {*payload.first, *payload.keys}
-        assert (embedded.n_left_out, embedded.n_events) == (0, payload.n_events)
-        for key, text in embedded.parts:
+        assert embedded.keys() == {*payload.first, *payload.keys}
+        assert payload.n_events_in(embedded) == payload.n_events
+        for key, text in embedded.items():
             assert zlib.decompress(base64.b64decode(text)) == zlib.decompress(payload.part(key))
     monkeypatch.delitem(payload.__dict__, "of_steps")
 
 
-def size(embedded: Embedded) -> int:
-    return sum(len(text) for _, text in embedded.parts)
+def size(embedded: Parts) -> int:
+    return sum(map(len, embedded.values()))
 
 
-def window_of(embedded: Embedded) -> tuple[list[float], dict[str, dict[str, np.ndarray]]]:
-    text = dict(embedded.parts)["window"]
-    meta, tables = unpack(base64.b64decode(text))
+def window_of(embedded: Parts) -> tuple[list[float], dict[str, dict[str, np.ndarray]]]:
+    meta, tables = unpack(base64.b64decode(embedded["window"]))
     return meta["window"], tables
 
 
@@ -257,7 +258,7 @@ def test_the_value_of_a_counter_that_holds_when_the_window_begins_is_in_it(paylo
         assert set(rows.tolist()) & set(of_it.tolist()) == {*before[-1:].tolist(), *inside.tolist()}
 
 
-def of_steps_in(payload: Payload, **limits: int) -> Embedded:
+def of_steps_in(payload: Payload, **limits: int) -> Parts:
     """What a page keeps where all is too much, and tables are cut."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delitem(payload.__dict__, "of_steps", raising=False)
@@ -267,13 +268,13 @@ def of_steps_in(payload: Payload, **limits: int) -> Embedded:
 
 
 @pytest.fixture(scope="module")
-def of_steps(payload: Payload) -> Embedded:
+def of_steps(payload: Payload) -> Parts:
     return of_steps_in(payload)
 
 
-def test_the_window_has_every_row_of_every_table_that_is_not_whole(payload: Payload, of_steps: Embedded) -> None:
+def test_the_window_has_every_row_of_every_table_that_is_not_whole(payload: Payload, of_steps: Parts) -> None:
     window, tables = window_of(of_steps)
-    here = is_here(payload) | {key.partition(":")[0] for key, _ in of_steps.parts}
+    here = is_here(payload) | {key.partition(":")[0] for key in of_steps}
     assert set() < set(payload.all) - here == set(tables) <= CUT
     for name, columns in tables.items():
         section = payload.sections[name]
@@ -288,19 +289,19 @@ def test_the_window_has_every_row_of_every_table_that_is_not_whole(payload: Payl
                 np.testing.assert_array_equal(values, everything[column][rows], err_msg=f"{name}.{column}")
 
 
-def test_all_events_of_three_typical_steps_are_kept_and_no_others(payload: Payload, of_steps: Embedded) -> None:
+def test_all_events_of_three_typical_steps_are_kept_and_no_others(payload: Payload, of_steps: Parts) -> None:
     results, kept = payload.results, payload.kept_ps
     steps = results.steps.frame
     inside = (steps["start_ps"] >= kept[0]) & (steps["start_ps"] + steps["duration_ps"] <= kept[1])
     assert inside.sum() == 3
     assert results.overview.is_averaged[inside.to_numpy()].all()
-    counters = [int(key.partition(":")[2]) for key, _ in of_steps.parts if key.startswith("events:")]
+    counters = [int(key.partition(":")[2]) for key in of_steps if key.startswith("events:")]
     start = results.trace.start_ps[payload.positions.order]
-    assert of_steps.n_events == ((start >= kept[0]) & (start < kept[1])).sum()
-    assert sum(payload.tiles.counts[counters]) == of_steps.n_events < payload.n_events / 3
-    assert {f"stats:{tile}" for tile in counters} <= {key for key, _ in of_steps.parts}
+    n_events = payload.n_events_in(of_steps)
+    assert n_events == ((start >= kept[0]) & (start < kept[1])).sum()
+    assert sum(payload.tiles.counts[counters]) == n_events < payload.n_events / 3
+    assert {f"stats:{tile}" for tile in counters} <= of_steps.keys()
     assert window_of(of_steps)[0] == list(kept)
-    assert of_steps.n_left_out == len(set(payload.keys) - {key for key, _ in of_steps.parts}) > 0
 
 
 @pytest.mark.parametrize("room", [1, 100_000, 150_000, 250_000, 400_000])
@@ -312,12 +313,9 @@ def test_of_steps_that_are_too_large_there_is_as_much_as_fits(payload: Payload, 
         patch.setattr(payload, "kept_ps", whole)
         patch.setattr(payload, "part", lambda key: (packed.append(key), part(key))[1])
         embedded = of_steps_in(payload, STEPS_BYTES=room)
-    keys = {key for key, _ in embedded.parts}
     assert size(embedded) <= max(room, 4 / 3 * sum(map(len, payload.first.values())))
-    assert embedded.n_events < payload.n_events
-    counts = payload.tiles.counts
-    assert embedded.n_events == sum(counts[int(key.partition(":")[2])] for key in keys if key.startswith("events:"))
-    assert (embedded.n_events > 0) is (room > 1)
+    assert payload.n_events_in(embedded) < payload.n_events
+    assert (payload.n_events_in(embedded) > 0) is (room > 1)
     assert len(packed) == len(set(packed))
     assert room > 1 or {*packed} == {*payload.first}, "what cannot fit is not packed to find that out"
 
@@ -329,12 +327,6 @@ def test_where_typical_steps_have_too_many_rows_the_middle_of_them_is_kept(paylo
     )
     narrow, _ = window_of(of_steps_in(payload, _WINDOW_BYTES=n_bytes // 2))
     assert narrow == pytest.approx([begin + 0.375 * (end - begin), end - 0.375 * (end - begin)])
-
-
-def test_the_state_of_a_page_says_that_nobody_will_answer(of_steps: Embedded) -> None:
-    state = of_steps.state()
-    assert state["is_offline"] is True
-    assert [tuple(part) for part in state["parts"]] == list(of_steps.parts)
 
 
 def test_of_a_table_that_is_too_large_no_whole_part_is_built(payload: Payload, monkeypatch: pytest.MonkeyPatch) -> None:

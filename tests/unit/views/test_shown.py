@@ -271,7 +271,7 @@ def test_what_a_saved_notebook_keeps_of_a_long_capture_has_the_advice(monkeypatc
     monkeypatch.setattr(payload_module, "_MOST_EVENTS", 0)
     payload = Payload(gpu_run(**PLANTED["collectives"][0]))
     monkeypatch.setattr(payload_module, "_WHOLE_BYTES", 0)
-    assert "advice:0" in dict(payload.of_steps.parts)
+    assert "advice:0" in payload.of_steps
 
 
 GPU = "/device:GPU:0"

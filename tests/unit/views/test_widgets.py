@@ -494,6 +494,21 @@ def test_each_visitor_has_a_link_data_and_scripts_of_their_own(folder: Path, mar
     assert prof.dashboard() is first
 
 
+def test_in_solara_views_are_of_the_visitor_whose_shell_is_another_one_each_time(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visits = [FakeShell(), FakeShell()]
+    solara = SimpleNamespace(get_ipython=lambda: SimpleNamespace(**vars(visits[0])))
+    monkeypatch.setitem(sys.modules, "IPython", solara)  # type: ignore[arg-type]
+    prof = load(folder)
+    first = prof.dashboard()
+    assert prof.dashboard() is first
+    assert prof.op_table().script is first.script
+    visits.reverse()
+    assert prof.dashboard() is not first
+    assert prof.op_table().script is not first.script
+
+
 def test_each_visitor_has_a_comparison_of_their_own(folder: Path, marimo: SimpleNamespace) -> None:
     prof = load(folder)
     compared = diff(prof, prof)

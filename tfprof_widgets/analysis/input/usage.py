@@ -44,8 +44,8 @@ ITERATORS = table(
     Iterators of one place in the program are one row, over all epochs. Empty where tf.data did nothing.
     """,
     browser="""
-    id parent_id name long_name total_time_ms self_time_ms calls is_async on_critical_path params pipeline wait_time_ms
-    event_names buffer_size settings
+    id +parent:int name long_name total_time_ms self_time_ms calls is_async on_critical_path params pipeline wait_time_ms
+    +event_names:texts? buffer_size settings
     """,
     file="input_iterators",
 )

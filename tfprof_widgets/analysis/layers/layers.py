@@ -59,7 +59,9 @@ LAYERS = table(
     backward time. Loss, optimizer, input and what belongs to no layer have rows of their own, so that the rows of a
     side add up to all ops of it. Empty where no op ran.
     """,
-    browser="layer class_name kind allocated_bytes|null peak_bytes|null",
+    browser="""
+    layer class_name kind allocated_bytes|null peak_bytes|null +step_bytes:float?|null +n_params:int?|null +allocating:texts?
+    """,
     of_facts=lambda facts: compute_layers(
         facts.op_scopes,
         facts.op_sums,

@@ -51,7 +51,7 @@ SUMMARY = table(
         peak_at_ms       float  when that was, after the trace origin
         *state
     """,
-    browser="*",
+    browser="* +sentence:text +is_significant:bool",
     file="memory_summary",
     of_facts=lambda facts: _memory_of(facts),
     of_hosts=lambda sums: merge_memory(sums),

@@ -50,7 +50,7 @@ KERNELS = table(
     """,
     browser="""
     name registers_per_thread shared_memory_bytes block_dim grid_dim occupancy_pct tensor_core_eligible uses_tensor_core
-    unit op_name occurrences? total_time_us? min_time_us? max_time_us? op_type
+    unit op_name occurrences? total_time_us? min_time_us? max_time_us? op_type +family:int +could_use_tensor_core:bool
     """,
     file="kernels",
     of_facts=lambda facts: compute_kernels(facts.trace, facts.occurrences, facts.op_shares, facts.kernel_units),

@@ -97,7 +97,10 @@ HLO_OPS = table(
     These are the ops that XLA compiled, as of `jit_compile=True`; times are microseconds over the whole capture.
     `hlo_graph(name)` has what a fusion is made of. Empty where no compiled program ran.
     """,
-    browser="module category name expression op_name op_type device flops bytes_accessed source",
+    browser="""
+    module category name expression op_name op_type device flops bytes_accessed source +program_id:text +family:int
+    +is_users:bool
+    """,
     file="hlo_ops",
     read="hlo_ops.frame",
 )

@@ -28,7 +28,7 @@ CATEGORY_LABELS = (
     *("Input", "Copy to device", "Host compute", "Python, dispatch", "Kernel launch", "Synchronising"),
     *("Device compute", "Device to device", "Communication", "Output", "Compilation", "Checkpoint", "Other"),
 )
-"""What a screen calls the categories; the same as in `js/src/data/meta.ts`."""
+"""What a screen calls the categories."""
 GUIDE_CATEGORIES = (
     *("input", "host_compute", "kernel_launch", "device_compute", "device_to_device", "device_collectives"),
     *("output", "compile", "other"),
