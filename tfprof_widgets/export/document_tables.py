@@ -13,12 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..analysis.analysis import Analysis
-<<<<<<< HEAD
 from ..analysis.card import TIME
-from ..analysis.common import US_PER_MS, amount, milliseconds, number, percent, plural, size
-=======
 from ..analysis.common import US_PER_MS, amount, number, percent, plural, size
->>>>>>> t_recorder
 from ..analysis.machine import MIN_SAMPLES, MIN_SECONDS
 from ..analysis.memory.moments import unknown_op
 from ..analysis.out_of_memory.failure import MemoryFailure

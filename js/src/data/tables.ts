@@ -144,12 +144,7 @@ export interface InputPipelinePipelinesRow {
   readonly min_latency_us: number;
   readonly max_latency_us: number;
   readonly startup_time_ms: number;
-<<<<<<< HEAD
-  readonly bottleneck: number;
-=======
   readonly bottleneck: number | null;
-  readonly suggestion: string;
->>>>>>> t_pack
   readonly summary: string;
 }
 

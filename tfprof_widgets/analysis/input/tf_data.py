@@ -53,11 +53,7 @@ PIPELINES = table(
     """,
     browser="""
     id name host is_device n_calls n_slow_calls total_time_ms avg_latency_us min_latency_us max_latency_us startup_time_ms
-<<<<<<< HEAD
-    bottleneck summary
-=======
-    bottleneck|null suggestion summary
->>>>>>> t_pack
+    bottleneck|null summary
     """,
     file="input_pipelines",
     of_facts=lambda facts: compute_tf_data(facts.trace, grouping=facts.steps.grouping),

@@ -297,9 +297,6 @@ TABLES: dict[str, Callable[[Analysis], pd.DataFrame]] = {
 }
 OVERVIEW = (
     *("n_steps", "n_steps_averaged", "step_time_avg_ms", "step_time_std_ms", "step_time_min_ms", "step_time_max_ms"),
-<<<<<<< HEAD
-    *("is_averaged", "left_out", "is_inferred", "limiter", "kind", "verdict_detail", "busy_ratio", "findings"),
-=======
     *(
         "is_averaged",
         "left_out",
@@ -311,7 +308,6 @@ OVERVIEW = (
         "busy_ratio",
         "findings",
     ),
->>>>>>> t_pack
     *("compute_16bit_ratio", "compute_32bit_ratio", "host_time_ratio", "device_time_ratio", "host_eager_ratio"),
     *("device_eager_ratio", "device_idle_ratio", "host_idle_ratio", "device_duty_cycle_ratio", "environment"),
 )
