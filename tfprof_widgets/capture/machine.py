@@ -328,7 +328,9 @@ class SystemSampler:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin sampling; a machine that cannot be read gives an empty table, never an error."""
+        """Begin sampling; a machine that cannot be read, such as one without Linux, gives an empty table, never an error."""
+        if sys.platform != "linux":
+            return
         try:
             self._reader, self._gpus = MachineReader(), GpuReader()
             self._columns = (*self._reader.columns, *self._gpus.columns)
