@@ -193,7 +193,7 @@ def _judged(facts: Facts, chosen: pd.DataFrame, breakdown: pd.DataFrame, step_ms
         waits=has_device or run.wait.is_told,
         python_ms=float(chosen[f"{GUIDE_PREFIX}other_ms"].mean()) if len(chosen) else 0.0,
         locked_ms=locked_ms(run) if len(chosen) and facts.has_events else 0.0,
-        most=_most(facts) if len(chosen) and facts.has_events else {},
+        most=_most(facts, chosen) if len(chosen) and facts.has_events else {},
         batches=batches_of(chosen["n_batches"].to_numpy(np.int64)),
     )
     # What a device takes is the same beside any program.
@@ -202,7 +202,7 @@ def _judged(facts: Facts, chosen: pd.DataFrame, breakdown: pd.DataFrame, step_ms
     return verdict, ratio["device_compute" if has_device else "host_compute"], load
 
 
-def _most(facts: Facts) -> dict[str, str]:
+def _most(facts: Facts, chosen: pd.DataFrame) -> dict[str, str]:
     """By category the op type, or the optimizer, that has more than half of it; of waiting for data the stage."""
     # No layer: the first view waits for no source map.
     rows, types = facts.attribution, facts.op_shares.type
@@ -221,7 +221,7 @@ def _most(facts: Facts) -> dict[str, str]:
         elif len(kinds) and by_type.max() > MOST * whole > 0:
             found[name] = f"in {kinds[int(by_type.argmax())]}"
     iterators, stage = facts.tf_data.iterators["name"], facts.tf_data.bottleneck
-    return found if stage < 0 else found | {"input": f"for {iterators.iloc[stage]}"}
+    return found if stage < 0 or _anew(facts, chosen) else found | {"input": f"for {iterators.iloc[stage]}"}
 
 
 def _in_all(facts: Facts, chosen: pd.DataFrame, limit: Verdict) -> Verdict:

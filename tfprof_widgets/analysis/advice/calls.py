@@ -230,7 +230,7 @@ def single_batches(run: Run) -> Iterator[Advice]:
     spans, lines = found
     part, claim = run.free("set_up", "single_batches", spans)
     n_calls = len(spans.step) / 2 / len(steps)
-    times, first = (" ", "first") if round(n_calls, 1) <= 1 else (f" {number(n_calls)} times ", "each time")
+    times, first = (" ", "first") if round(n_calls, 1) <= 1 else (f" {amount(n_calls)} times ", "each time")
     where = f" ({', '.join(lines)})" if lines else ""
     yield run.advise(
         f"Steps call fit, predict or evaluate{times}for a single batch, which sets up a pipeline and a loop {first}: {part}.",
