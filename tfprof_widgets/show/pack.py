@@ -295,8 +295,8 @@ Interval = tuple[Int64, Int64]
 
 
 @dataclass(frozen=True, eq=False)
-class TileSection:
-    """What travels tile by tile."""
+class Packed:
+    """What others pack part by part: names, and events by tile."""
 
     n_rows: int
     row_bytes: int

@@ -25,9 +25,9 @@ from .counters import (
 from .lists import meta_of
 from .pack import (
     MOST_COMPRESSED,
+    Packed,
     Section,
     Table,
-    TileSection,
     as_text,
     columns_of,
     json_text,
@@ -41,7 +41,8 @@ _SAMPLED_EVENTS = 20_000
 _BLOCK_EVENTS = 2**20
 EVENT_BYTES = 36
 """Of an event's columns in a tile, before compression."""
-_STAT_BYTES = 13
+_STAT_BYTES, _NAME_BYTES = 13, 100
+_BY_TILE = "events", "stats"
 _FEW_CHARACTERS = 100_000
 """Names of so many are sent at once in any order."""
 MAX_BYTES = 256 * 2**10
@@ -103,13 +104,14 @@ class Payload:
         return self._trace.n_events
 
     @cached_property
-    def all(self) -> dict[str, Names | Section | TileSection]:
+    def all(self) -> dict[str, Section | Packed]:
         """`names`, without which others cannot be read, in front, and behind the sections `events` and `stats`."""
         n = self.tiles.n
         once = cache if self.positions.n_events <= _MOST_EVENTS else lambda part: part
-        events = TileSection(self.positions.n_events, EVENT_BYTES, n, once(self.events.part))
-        stats = TileSection(self._trace.stats.n_rows, _STAT_BYTES, n, once(self.events.stats_part))
-        return {"names": self.names, **self.sections, "events": events, "stats": stats}
+        names = Packed(self.names.n_rows, _NAME_BYTES, self.names.n_parts, self.names.part)
+        events = Packed(self.positions.n_events, EVENT_BYTES, n, once(self.events.part))
+        stats = Packed(self._trace.stats.n_rows, _STAT_BYTES, n, once(self.events.stats_part))
+        return {"names": names, **self.sections, "events": events, "stats": stats}
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -140,7 +142,7 @@ class Payload:
             for name, one in self.sections.items()
             if not one.is_late and one.n_parts == 1 and one.n_bytes <= most
         ]
-        events, stats = (_keys(name, self.all[name]) for name in ("events", "stats"))
+        events, stats = (_keys(name, self.all[name]) for name in _BY_TILE)
         parts = self._fitting(given, [*early, *([events] if self.positions.n_events <= _MOST_EVENTS else [])])
         if not parts.keys() >= {*events}:
             sample = Table({"position": (self._sample, "u4"), **self.events.at(self._sample)})
@@ -183,7 +185,7 @@ class Payload:
         """Of what there is besides the first parts: key, bytes before compression, which share of the room it may take."""
         cut: list[Section] = []
         for name, one in self.all.items():
-            if isinstance(one, TileSection) or {*_keys(name, one)} <= self.first.keys():
+            if name in _BY_TILE or {*_keys(name, one)} <= self.first.keys():
                 continue
             if isinstance(one, Section) and one.interval is not None and one.n_bytes > _CUT_BYTES:
                 cut.append(one)
@@ -198,7 +200,7 @@ class Payload:
                 break
         low, high = tiles.overlapping(self.kept_ps)
         near = sorted(range(low, high), key=lambda tile: abs(tile - (low + high) // 2))
-        for kind in ("events", "stats"):
+        for kind in _BY_TILE:
             for tile in near:
                 key = f"{kind}:{tile}"
                 yield key, int(tiles.counts[tile]) * EVENT_BYTES, 1.0, partial(self.part, key)
@@ -258,7 +260,7 @@ def _used_names(results: Analysis, names: Names) -> np.ndarray:
     return np.concatenate([*ops, dtypes])
 
 
-def _keys(name: str, section: Names | Section | TileSection) -> list[str]:
+def _keys(name: str, section: Section | Packed) -> list[str]:
     return [f"{name}:{index}" for index in range(section.n_parts)]
 
 

@@ -40,8 +40,6 @@ _PART_CHARACTERS = 2**18
 class Names:
     """The strings of a payload by id, the trace's first, with slice family and number of events; see `tell`."""
 
-    row_bytes = 100
-
     def __init__(self, trace: Trace) -> None:
         self.cut = Cutter()
         """Cuts other strings of the same payload alike."""
@@ -55,10 +53,6 @@ class Names:
     @property
     def n_rows(self) -> int:
         return len(self._strings)
-
-    @property
-    def n_bytes(self) -> int:
-        return self.n_rows * self.row_bytes
 
     @property
     def n_characters(self) -> int:
