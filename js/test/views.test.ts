@@ -109,13 +109,13 @@ describe("op table", () => {
 });
 
 describe("input graph", () => {
-  it("outlines the bottleneck, thickens the critical path and tells what to change", async () => {
+  it("outlines the bottleneck, thickens the critical path and says how much time the bottleneck has", async () => {
     const { root } = await show(inputGraph);
     expect(root.querySelector(".tfp-node.bottleneck")?.getAttribute("data-op-name")).toBe(MAP);
     expect(root.querySelectorAll(".tfp-node").length).toBe(7);
     expect(root.querySelectorAll(".tfp-node.critical").length).toBe(6);
     expect(root.querySelectorAll(".edge:not(.control)[d]").length).toBeGreaterThan(4);
-    expect(root.querySelector("aside")?.textContent).toContain("Run it in parallel");
+    expect(root.querySelector("aside")?.textContent).toContain("Map accounts for 476 ms");
   });
 
   it("selects an iterator by click and by key, and marks a selected one", async () => {
