@@ -174,7 +174,9 @@ def _padded(run: Run, ops: Bool) -> _Mechanism | None:
         return None
     shapes = {row: [*traced.input_shapes(row), *traced.output_shapes(row)] for row in set(traced.row[ops].tolist())}
     rows = [row for row, sizes in shapes.items() if any(length in (one or ())[1:] for one in sizes)]
-    ms, of_places_ms = (run.computing.part(one).ms for one in (ops, ops & np.isin(traced.row, rows)))
+    in_loop = np.array(["/body/_" in name for name in run.results.op_shares.name], np.bool_)  # over the places
+    of_places = ops & (np.isin(traced.row, rows) | in_loop)
+    ms, of_places_ms = run.computing.part(ops).ms, run.computing.part(of_places).ms
     return _Mechanism(PADDED.format(f"{length:,}")) if of_places_ms > MOST * ms else None
 
 

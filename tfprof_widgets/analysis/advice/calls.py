@@ -221,6 +221,7 @@ def _as_graph(*, in_fit: bool, has_function: bool, line: CodeLine | None, given:
     claims=("input", *CALLED),
     explains=("compilation", "idle_border", "input_bound", "python_between", "small_batch"),
     least=MEDIUM_GAIN,
+    scope="program",
 )
 def single_batches(run: Run) -> Iterator[Advice]:
     """A step of the user's calls fit, predict or evaluate for a batch; gain: what these do before that batch and after it."""

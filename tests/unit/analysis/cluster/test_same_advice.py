@@ -124,6 +124,7 @@ def test_every_rule_is_asked_of_hosts_or_of_all_of_them_but_those_on_one_program
         "input_competes",
         "large_graph",
         "other_thread",
+        "single_batches",
     }
 
 
