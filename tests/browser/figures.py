@@ -350,11 +350,12 @@ def _cards(texts: Texts) -> Iterator[Figure]:
     for place, text in texts.items():
         if match := re.fullmatch(rf"({NUMBER}(?: \S+)?) → ({TIME}) (?:on average|a step)", text):
             before, left = match.groups()
-            number = texts[f"{place.partition(' div.gain')[0]} h3.title i."]
+            number = texts.get(f"{place.partition(' div.gain')[0]} h3.title i.", "")
             yield figure(
                 ("step", "", "", "time"), STEADY, before if " " in before else f"{before} {left.split()[1]}", place
             )
-            yield figure(("card", number, "", "left"), STEADY, left, place)
+            if number:
+                yield figure(("card", number, "", "left"), STEADY, left, place)
         for start, (step, _) in drawn.items():
             if place.startswith(f"{start} ") and (match := re.fullmatch(rf"([{_NUMERALS}]) ({TIME})", text)):
                 yield figure(("card", str(_NUMERALS.index(match[1]) + 1), "", "time"), step, match[2], place)
