@@ -16,13 +16,11 @@ from tests.unit.analysis.cluster.comparison import Both, assert_fields, assert_s
 from tests.unit.analysis.cluster.conftest import LATER_NS, RUNS
 from tests.unit.analysis.steps import test_tpu_steps as tpu
 from tfprof_widgets.analysis import (
-    CATEGORY_LABELS,
     MOST,
     OTHER_COPIES,
     OTHER_EXCHANGES,
     OTHER_KERNELS,
     OTHER_OPS,
-    STEP_CATEGORIES,
     Analysis,
     MemoryGrowth,
     PackedFrame,
@@ -297,17 +295,7 @@ TABLES: dict[str, Callable[[Analysis], pd.DataFrame]] = {
 }
 OVERVIEW = (
     *("n_steps", "n_steps_averaged", "step_time_avg_ms", "step_time_std_ms", "step_time_min_ms", "step_time_max_ms"),
-    *(
-        "is_averaged",
-        "left_out",
-        "is_inferred",
-        "limiter",
-        "kind",
-        "headline",
-        "verdict_detail",
-        "busy_ratio",
-        "findings",
-    ),
+    *("is_averaged", "left_out", "is_inferred", "limiter", "kind", "verdict_detail", "busy_ratio", "findings"),
     *("compute_16bit_ratio", "compute_32bit_ratio", "host_time_ratio", "device_time_ratio", "host_eager_ratio"),
     *("device_eager_ratio", "device_idle_ratio", "host_idle_ratio", "device_duty_cycle_ratio", "environment"),
 )
@@ -421,11 +409,3 @@ def test_what_needs_single_executions_says_where_they_are(name: str, both_of: Ca
     with pytest.raises(TfProfError, match=r"no single executions: open one of its hosts in full, prof\.host\(name\)"):
         getattr(both_of("stragglers").reduced, name)
     assert hasattr(both_of("stragglers").whole, name)
-
-
-CATEGORIES = Path(__file__).parents[4] / "js" / "src" / "data" / "meta.ts"
-
-
-def test_labels_of_the_browser_are_those_of_python() -> None:
-    table = CATEGORIES.read_text(encoding="utf-8").partition("CATEGORY_LABELS")[2].partition("};")[0]
-    assert dict(re.findall(r'(\w+): "([^"]+)"', table)) == dict(zip(STEP_CATEGORIES, CATEGORY_LABELS, strict=True))

@@ -375,7 +375,9 @@ def test_a_program_without_a_data_set_has_no_input_ops_as_in_xprof(kind: str, ca
     assert rows(case.theirs["input_pipeline_analyzer"][2]) == []
 
 
-@pytest.mark.parametrize("kind", MARKED_KINDS)
+@pytest.mark.parametrize(
+    "kind", [one for one in MARKED_KINDS if one != "tfrecord_fit"]
+)  # XProf counts no setting up of pipelines
 def test_the_conclusion_over_the_same_steps_is_that_of_xprof(kind: str, case_of: Callable[[str], Case]) -> None:
     case = case_of(kind)
     steps = shown_by_xprof(case.results.steps.frame)  # D3
