@@ -219,7 +219,7 @@ def _as_graph(*, in_fit: bool, has_function: bool, line: CodeLine | None, given:
 @rule(
     "Set up no loop for a single batch",
     claims=("input", *CALLED),
-    explains=("compilation", "idle_border", "input_bound", "python_between", "small_batch"),
+    explains=("compilation", "host_callback", "idle_border", "input_bound", "small_batch"),
     least=MEDIUM_GAIN,
     scope="program",
 )
