@@ -237,7 +237,8 @@ def test_a_saved_notebook_shows_steps_and_windows_without_a_kernel(
 
 def test_a_step_tells_its_details_and_a_click_keeps_them(host: WidgetHost, view: LiveView) -> None:
     frame = shown(host, view, Training())
-    frame.wait_for_function("document.querySelector('.tfp-live .tfp-label')")
+    # Not `wait_for_function`: it asks by `eval`, which the page refuses.
+    frame.locator(".tfp-live .tfp-label").first.wait_for(state="attached")
     assert tip(frame).is_hidden()
     plot(frame).hover(position=at_share(frame, 0.9))
     expect(tip(frame)).to_contain_text("step 271")
@@ -261,7 +262,8 @@ def test_keys_walk_over_windows_and_anomalies_and_open_one(
     host: WidgetHost, view: LiveView, dashboards: list[object]
 ) -> None:
     frame = shown(host, view, Training(opened=dashboards))
-    frame.wait_for_function("document.querySelector('.tfp-live .tfp-label')")
+    # Not `wait_for_function`: it asks by `eval`, which the page refuses.
+    frame.locator(".tfp-live .tfp-label").first.wait_for(state="attached")
     said = root(frame).locator(".chart [role=status]")
     plot(frame).focus()
     for key, words in {
